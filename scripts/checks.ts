@@ -73,6 +73,9 @@ const LOCAL_RUNS = ["backup", "run", "run-*", "upgrade"].map(endToEnd);
 /** A real Postgres, with troubles that take their time: what a test waits for there is mostly the server. */
 const POSTGRES = "test/contract/postgres-*.test.ts";
 
+/** Hosts by ssh: they want an sshd, which the extras bring, and mostly wait for logins. */
+const HOSTS = "test/contract/ssh-*.test.ts";
+
 /** Workers and what executes their items: most of that is waiting for the processes of others. */
 const WORKERS = ["test/unit/worker/**/*.test.ts", "test/contract/*-backend.test.ts"];
 
@@ -98,7 +101,7 @@ export const CHECKS: readonly Check[] = [
     ...afterStatic(tests("e2e-leaders", PROCESSES_TEST_LIMIT_MS, ...WAITING_FOR_LEADERS)),
     mostlyWaits: true,
   },
-  { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, ...WAITING)), mostlyWaits: true },
+  { ...afterStatic(tests("e2e-deadlines", PROCESSES_TEST_LIMIT_MS, ...WAITING, HOSTS)), mostlyWaits: true },
   { ...tests("postgres", UNIT_TEST_LIMIT_MS, POSTGRES), mostlyWaits: true },
   // In the place of the one before it: more side by side would be no quicker.
   {
@@ -109,7 +112,7 @@ export const CHECKS: readonly Check[] = [
   tests(
     "unit",
     UNIT_TEST_LIMIT_MS,
-    ...ignoring(["test/{e2e,canaries}/**", POSTGRES, ...WORKERS]),
+    ...ignoring(["test/{e2e,canaries}/**", POSTGRES, HOSTS, ...WORKERS]),
     "test/**/*.test.ts",
   ),
   tests("canaries", PROCESSES_TEST_LIMIT_MS, "test/canaries/**/*.test.ts"),

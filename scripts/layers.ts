@@ -96,7 +96,7 @@ export const COMPOSITION: readonly string[] = [
 /** Implementations of ports, by regular expression. Nobody imports one but itself, the composition and tests. */
 export const ADAPTERS: readonly string[] = [
   "src/storage/(?:level|memory|postgres)",
-  "src/fleet/exec",
+  "src/fleet/(?:exec|ssh)",
   "src/worker/backends/(?:mock|command|process|http|module|machine)",
   "src/worker/partitions/(?:directory-store|s3-)",
   // All but the port.

@@ -2,6 +2,7 @@
 // and fails nothing: the test that needs one says so itself.
 import { adviceOn, obtain } from "./extras.ts";
 import type { Extra } from "./extras.ts";
+import { SSHD_PACKAGE, sshdProgram } from "./sshd.ts";
 
 const EXTRAS: readonly Extra[] = [
   { program: "faketime", aptPackage: "faketime", use: "a process whose clock is wrong by an hour" },
@@ -17,6 +18,13 @@ const EXTRAS: readonly Extra[] = [
     isService: true,
   },
   { program: "pgbouncer", aptPackage: "pgbouncer", use: "a pooler before a Postgres", isService: true },
+  {
+    program: "sshd",
+    aptPackage: SSHD_PACKAGE,
+    use: "hosts by ssh",
+    isService: true,
+    isHere: () => sshdProgram() !== undefined,
+  },
 ];
 
 const missing = obtain(EXTRAS);

@@ -1,8 +1,14 @@
 // The rows of the table of errors that fleets lead to; see error-table.ts.
-import { conflicting, unknown } from "./error-row.ts";
+import { conflicting, unknown, usage } from "./error-row.ts";
 import type { ErrorRow } from "./error-row.ts";
 
 export const FLEET_ERRORS = {
+  fleet_out_of_reach: {
+    ...usage,
+    message:
+      "{source}: workers of fleet {fleet} would look for the coordinator at {addresses}, which on their hosts are those hosts",
+    hint: "say in its [[fleet]] where they reach this machine (advertise), or tunnel = true; or give the coordinator an address that others reach",
+  },
   fleet_unknown: {
     ...unknown,
     message: "the run has no fleet or allocation {fleet}; its fleets are: {known}",

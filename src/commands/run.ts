@@ -15,7 +15,14 @@ import { FORMAT_NAMES, jsonRefusal } from "../cli/results/format.ts";
 import { settingFlags } from "../cli/setting-flags.ts";
 import { shellWords } from "../cli/shell-words.ts";
 import { untilSignalled } from "../cli/signals.ts";
-import { checkSettings, LOCAL_SETTINGS, localEnvironment } from "../compose/local-run/local-config.ts";
+import { crewOfFleet, crewOfHosts } from "../compose/local-run/hosts.ts";
+import type { HostCrew } from "../compose/local-run/hosts.ts";
+import {
+  checkSettings,
+  hostWords,
+  LOCAL_SETTINGS,
+  localEnvironment,
+} from "../compose/local-run/local-config.ts";
 import { runLocally } from "../compose/local-run/local-run.ts";
 import { goesOn, goOn, outcomeOf } from "../compose/local-run/outcome.ts";
 import type { Hold, LocalRunRequest } from "../compose/local-run/request.ts";
@@ -23,6 +30,7 @@ import { chooseFiles } from "../compose/local-run/result-files.ts";
 import type { ResultFiles } from "../compose/local-run/result-files.ts";
 import { HIDDEN } from "../compose/local-run/run-directory.ts";
 import { demandFiles, filesOfLocalRun } from "../compose/open-files.ts";
+import { CONFIG_FILE_NAME } from "../config/load.ts";
 import { commandManifest, commandManifestText, loadManifest } from "../config/manifest.ts";
 import type { Manifest } from "../config/manifest.ts";
 import type { ClientConfig } from "../config/resolve.ts";
@@ -35,18 +43,19 @@ const STANDARD_INPUTS: readonly string[] = ["/dev/stdin", "/dev/fd/0", "/proc/se
 const HANDED_OVER = /^\/(?:dev|proc\/self)\/fd\/\d+$/;
 /** Requests to a server that waits for them, not for us. */
 const SERVER_SLOTS = 8;
+/** As many as a host has cores. */
+const OF_CORES = 0;
 
 export class Run extends BaseCommand {
-  static override readonly summary = "Run a file of items on this machine, from input to results.";
+  static override readonly summary = "Run a file of items here, or on hosts by ssh, from input to results.";
   static override readonly usage =
-    "<%= command.id %> [FILE] [-o OUT] [--workers N] [--plugin FILE | -- COMMAND…]";
+    "<%= command.id %> [FILE] [-o OUT] [--workers N] [--host HOST]… [--plugin FILE | -- COMMAND…]";
   static override readonly description =
-    "Starts a coordinator and workers, shows progress, writes results as they come, and ends with the last item. However it ends, the " +
-    "same command continues: finished items never run again, and of an edited input only new lines run. Ctrl-C gives running items " +
-    "15 s; twice stops at once. Other commands look into the run by -c DIR. With --json the last line is the summary.";
+    "Writes results as they come. However it ends, the same command continues, and what is finished never runs " +
+    "again. Ctrl-C gives running items 15 s; twice stops at once. Other commands look into it by -c DIR.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --workers 4 -- python3 infer.py {.prompt}",
-    "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --plugin vllm.toml --max-fails 5%",
+    "<%= config.bin %> <%= command.id %> prompts.jsonl -o answers.jsonl --plugin vllm.toml --host a --host b=4",
     "cat urls.txt | <%= config.bin %> <%= command.id %> --text -o pages.jsonl -- curl -fsS {}",
   ];
   static override readonly args = {
@@ -66,6 +75,16 @@ export class Run extends BaseCommand {
       min: 1,
       max: 1_024,
       helpValue: "N",
+    }),
+    host: Flags.string({
+      summary: "A host, as ssh knows it, in place of this machine; slots: its cores.",
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: "HOST[=SLOTS]",
+    }),
+    fleet: Flags.string({
+      summary: "Hosts in place of --host: a [[fleet]] by ssh of ./rollout.toml.",
+      helpValue: "NAME",
     }),
     plugin: Flags.string({
       summary: "The manifest of what executes items, in place of COMMAND.",
@@ -109,7 +128,8 @@ export class Run extends BaseCommand {
     const manifest = await this.#manifest(flags.plugin);
     const file = this.#file(args.file);
     const files = await this.#files(file, flags);
-    const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config);
+    const hosts = await this.#hosts(manifest, flags, config);
+    const { workers, slots } = crewOf(manifest, flags.workers, !this.#saysSlots(flags), config, hosts);
     demandFiles(filesOfLocalRun(workers, slots));
     const again = (...words: string[]): string => this.#again(file, ...words);
     const task = taskOf(manifest);
@@ -126,7 +146,7 @@ export class Run extends BaseCommand {
         this.commandLine === undefined
           ? { file: manifest.file }
           : { text: commandManifestText(this.commandLine, process.cwd()) },
-      files,
+      ...{ hosts, files },
       directory: flags.dir === undefined ? undefined : resolve(flags.dir),
       workers,
       asksForWorkers: flags.workers !== undefined,
@@ -181,6 +201,30 @@ export class Run extends BaseCommand {
     return commandManifest(commandLine, process.cwd());
   }
 
+  async #hosts(
+    manifest: Manifest,
+    flags: Readonly<Record<string, unknown>> & {
+      readonly host?: string[] | undefined;
+      readonly fleet?: string | undefined;
+    },
+    { worker }: ClientConfig,
+  ): Promise<HostCrew | undefined> {
+    const { host, fleet } = flags;
+    if (host !== undefined && fleet !== undefined)
+      throw this.misuse("say where it is to run by --host or by --fleet");
+    const { commandLine } = this;
+    const request = {
+      words: hostWords(flags, process.env, process.cwd()),
+      manifest:
+        commandLine === undefined
+          ? { file: manifest.file }
+          : { text: commandManifestText(commandLine, undefined) },
+    };
+    if (fleet !== undefined) return crewOfFleet(fleet, CONFIG_FILE_NAME, request);
+    const slots = this.#saysSlots(flags) ? worker.slots : (concurrencyOf(manifest) ?? OF_CORES);
+    return host === undefined ? undefined : crewOfHosts(host, slots, request);
+  }
+
   #file(file: string | undefined): string | undefined {
     if (file !== undefined && file !== "-") return file;
     if (file === undefined && process.stdin.isTTY) throw this.misuse("missing argument FILE");
@@ -233,13 +277,19 @@ function crewOf(
   workers: number | undefined,
   chooseSlots: boolean,
   { worker }: ClientConfig,
+  hosts: HostCrew | undefined,
 ): { readonly workers: number; readonly slots: number } {
-  const isServer = manifest.backend === "http";
-  const concurrency = isServer || manifest.backend === "process" ? manifest.spec.concurrency : undefined;
+  const here = manifest.backend === "http" ? 1 : Math.min(WORKERS_DEFAULT_MAX, availableParallelism());
   return {
-    workers: workers ?? (isServer ? 1 : Math.min(WORKERS_DEFAULT_MAX, availableParallelism())),
-    slots: chooseSlots ? (concurrency ?? (isServer ? SERVER_SLOTS : 1)) : worker.slots,
+    workers: workers ?? (hosts === undefined ? here : 0),
+    slots: chooseSlots ? (concurrencyOf(manifest) ?? 1) : worker.slots,
   };
+}
+
+/** How many items a worker of it executes at once, where that is the plugin's business. */
+function concurrencyOf(manifest: Manifest): number | undefined {
+  if (manifest.backend === "http") return manifest.spec.concurrency ?? SERVER_SLOTS;
+  return manifest.backend === "process" ? manifest.spec.concurrency : undefined;
 }
 
 function hasUnicode(): boolean {

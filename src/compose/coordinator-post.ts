@@ -4,6 +4,9 @@
 // Keeps true: whoever calls it while it does not lead is refused with who does; nothing of a leadership is answered before it has
 // begun, or after it has ended.
 import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { localAddressOf, parseAddress } from "../base/address.ts";
+import type { Address } from "../base/address.ts";
+import { assert } from "../base/assert.ts";
 import { RolloutError } from "../base/errors.ts";
 import type { Epoch, IncarnationId, StoreId } from "../base/ids.ts";
 import { statusOf } from "../client/run-status.ts";
@@ -191,9 +194,14 @@ export class CoordinatorPost {
     // Which port 0 became is known when it listens.
     const coordinators = (): readonly string[] =>
       transport.listenAddr.endsWith(":0") ? [this.#server?.address ?? ""] : worker.coordinatorAddr;
-    const bundleFor = (allocation: string): Promise<string | null> =>
-      this.#parts.identity.issueEnrolment(allocation, coordinators());
-    return new ProviderDesk({ runId, storeId, settings, coordinators, bundleFor, clock, random, log });
+    const ownAddress = (): Address => {
+      const listening = parseAddress(this.#server?.address ?? "");
+      assert(listening !== undefined, "who leads listens");
+      return localAddressOf(listening);
+    };
+    const { issueEnrolment: bundleFor } = this.#parts.identity;
+    const parts = { runId, storeId, settings, coordinators, ownAddress, bundleFor, clock, random, log };
+    return new ProviderDesk(parts);
   }
 
   #listen(): Promise<RunningServer> {
@@ -281,6 +289,7 @@ export class CoordinatorPost {
       throw error;
     } finally {
       endTelling?.();
+      await this.#fleets.rest();
     }
   }
 

@@ -9,6 +9,7 @@ import { turnOffCoreDumps } from "./candidacy.ts";
 import { CoordinatorMeter } from "./coordinator-meter.ts";
 import { CoordinatorPost } from "./coordinator-post.ts";
 import type { Requests } from "./coordinator-post.ts";
+import { refuseOutOfReach } from "./fleets.ts";
 import { refuseLostDatabase } from "./local-run/run-record.ts";
 import { openLedgerStore } from "./ledger-store.ts";
 import { Monitor } from "./monitor.ts";
@@ -26,6 +27,7 @@ export async function runCoordinator(
   processPorts: ProcessPorts,
   requests: Requests,
 ): Promise<void> {
+  refuseOutOfReach(config);
   const { clock, log } = processPorts;
   const journal = new EventJournal({ events: processPorts.events, runId: config.runId, clock });
   const ports = { ...processPorts, events: journal };

@@ -1,14 +1,21 @@
 // Fleets of a coordinator process: the providers that its settings name, each asked for a few things at a time. The room of fleets and the
 // providers are loaded when there are fleets, or when the store still has something of one.
+import { isLoopback, parseAddress, showAddresses } from "../base/address.ts";
+import type { Address } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
+import { failure } from "../base/errors.ts";
+import { gate } from "../base/gate.ts";
 import { isUlid, newUlid } from "../base/ids.ts";
 import type { RunId, StoreId, WorkerId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import { turnstile } from "../base/turnstile.ts";
-import type { FleetSettings } from "../config/fleet.ts";
+import type { FleetSettings, ProviderSettings, SshSettings } from "../config/fleet.ts";
+import type { ResolvedConfig } from "../config/resolve.ts";
 import type { FleetAnswer, FleetQuestion } from "../coordinator/fleet/ports.ts";
 import type { FleetPorts, Fleets } from "../coordinator/fleet/fleets.ts";
+import type { SshOptions } from "../fleet/ssh/ssh-provider.ts";
 import type { Checked, FleetLabels, Provider } from "../fleet/provider.ts";
+import { readHostManifest } from "./host-manifest.ts";
 import type { Logger } from "../observe/log.ts";
 import { ALLOCATIONS_PREFIX } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
@@ -20,19 +27,46 @@ export interface FleetParts {
   readonly settings: readonly FleetSettings[];
   /** Where workers find the coordinators. */
   readonly coordinators: () => readonly string[];
+  /** Where the coordinator listens, as this machine reaches it. */
+  readonly ownAddress: () => Address;
   /** The bundle of an allocation, a secret; null where the certificates of the run come from elsewhere. */
-  readonly bundleFor: (allocation: string) => Promise<string | null>;
+  readonly bundleFor: (allocation: string, coordinators: readonly string[]) => Promise<string | null>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
+/** Throws fleet_out_of_reach: a loopback of ours is that of the workers' machines to them. */
+export function refuseOutOfReach({ source, fleets, worker, transport }: ResolvedConfig): void {
+  for (const { name, provider, advertise } of fleets) {
+    if (provider.kind !== "ssh" || provider.tunnel || advertise !== undefined) continue;
+    const addresses = transport.listenAddr.endsWith(":0") ? [transport.listenAddr] : worker.coordinatorAddr;
+    const isOurs = addresses.every((address) => isLoopback(parseAddress(address)?.host ?? ""));
+    if (isOurs)
+      throw failure("fleet_out_of_reach", { source, fleet: name, addresses: showAddresses(addresses) });
+  }
+}
+
 /** Launches and stops that are under way at once, of all fleets; lists do not wait for them. */
 const AT_ONCE = 8;
+/** Logins by ssh, of all fleets: an sshd turns away some of those beyond its tenth (`MaxStartups`). */
+const LOGINS_AT_ONCE = 8;
+
+/** `tunnelTo`: see `SshOptions`. */
+export function sshOptions(
+  settings: SshSettings,
+  tunnelTo: (() => Address) | undefined,
+  ports: Pick<SshOptions, "clock" | "random" | "log" | "logins">,
+): SshOptions {
+  const { args: words, timeoutMs: timeLimitMs, plugin, ...there } = settings;
+  const manifest = plugin === undefined ? undefined : () => readHostManifest(plugin);
+  return { ...there, ...ports, words, timeLimitMs, manifest, tunnelTo, isId: isUlid };
+}
 
 export class ProviderDesk implements FleetPorts {
   readonly #parts: FleetParts;
   readonly #providers = new Map<string, Promise<Provider>>();
+  readonly #logins = gate(LOGINS_AT_ONCE);
   readonly #lanes = Array.from({ length: AT_ONCE }, () => turnstile());
   #asked = 0;
 
@@ -84,21 +118,20 @@ export class ProviderDesk implements FleetPorts {
     return (await this.#provider(fleet))?.check(this.#labels(fleet));
   }
 
+  /** Ends what providers keep running here for a leadership that is over. Workers go on. */
+  async rest(): Promise<void> {
+    for (const provider of this.#providers.values()) (await provider).close?.();
+  }
+
   async #launch(
     provider: Provider,
     { fleet, allocation, epoch, slots }: Extract<FleetQuestion, { readonly verb: "launch" }>,
   ) {
-    const { bundleFor, coordinators, log } = this.#parts;
+    const { bundleFor, coordinators: elsewhere, settings, log } = this.#parts;
+    const coordinators = settings.find(({ name }) => name === fleet)?.advertise ?? elsewhere();
     try {
-      const bundle = await bundleFor(allocation);
-      const request = {
-        ...this.#labels(fleet),
-        allocation,
-        epoch,
-        slots,
-        coordinators: coordinators(),
-        bundle,
-      };
+      const bundle = await bundleFor(allocation, coordinators);
+      const request = { ...this.#labels(fleet), allocation, epoch, slots, coordinators, bundle };
       return await provider.launch(request);
     } catch (err) {
       log.error("the bundle of an allocation cannot be made", { fleet, allocation, err });
@@ -120,16 +153,26 @@ export class ProviderDesk implements FleetPorts {
   }
 
   async #provider(fleet: string): Promise<Provider | undefined> {
-    const { settings, clock, log } = this.#parts;
-    const found = settings.find(({ name }) => name === fleet);
+    const found = this.#parts.settings.find(({ name }) => name === fleet);
     if (found === undefined) return undefined;
-    const { command, directory, timeoutMs } = found.provider;
-    const open = async (): Promise<Provider> => {
-      const { ExecProvider } = await import("../fleet/exec/exec-provider.ts");
-      return new ExecProvider({ command, directory, timeLimitMs: timeoutMs, isId: isUlid, clock, log });
-    };
-    const known = this.#providers.get(fleet) ?? open();
+    const known = this.#providers.get(fleet) ?? this.#open(found.provider);
     this.#providers.set(fleet, known);
     return known;
+  }
+  async #open(settings: ProviderSettings): Promise<Provider> {
+    const { ownAddress, clock, random, log } = this.#parts;
+    const { directory, timeoutMs: timeLimitMs } = settings;
+    const common = { directory, timeLimitMs, isId: isUlid, clock, log };
+    switch (settings.kind) {
+      case "exec": {
+        const { ExecProvider } = await import("../fleet/exec/exec-provider.ts");
+        return new ExecProvider({ ...common, command: settings.command });
+      }
+      case "ssh": {
+        const { SshProvider } = await import("../fleet/ssh/ssh-provider.ts");
+        const ports = { clock, random, log, logins: this.#logins };
+        return new SshProvider(sshOptions(settings, settings.tunnel ? ownAddress : undefined, ports));
+      }
+    }
   }
 }

@@ -17,6 +17,8 @@ export type FieldRule = { readonly required?: true } & (
   | { readonly kind: "range"; readonly default?: readonly [number, number] }
   /** A program and its arguments. */
   | { readonly kind: "command"; readonly default?: readonly string[] }
+  /** Names of machines, each with a number of slots if that is another one than the others have. */
+  | { readonly kind: "hosts"; readonly default?: readonly string[] }
   /** Names and texts. */
   | { readonly kind: "texts"; readonly default: Readonly<Record<string, string>> }
   /** Names and anything that JSON has. */
@@ -30,6 +32,10 @@ const WORD_BYTES_MAX = 128 * 1_024;
 const ENTRIES_MAX = 256;
 /** The name of a variable or a header. */
 const ENTRY_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
+const HOSTS_MAX = 1_000;
+const HOST_BYTES_MAX = 512;
+/** `host`, `user@host`, `ssh://user@host:port`, an address; with `=SLOTS`. It is a word of a command line, and never an option of it. */
+const HOST = /^[\w[][\w.@:%/[\]+~-]*(?:=\d{1,4})?$/;
 const JSON_DEPTH_MAX = 16;
 
 /** Undefined when the rule does not allow `raw`. A relative path is one of `directory`. */
@@ -47,6 +53,8 @@ export function parseField(rule: FieldRule, raw: unknown, directory: string): Fi
       return isRange(raw) ? raw : undefined;
     case "command":
       return isCommand(raw) ? raw : undefined;
+    case "hosts":
+      return isHosts(raw) ? raw : undefined;
     case "texts":
       return isTexts(raw) ? raw : undefined;
     case "object":
@@ -72,6 +80,8 @@ export function describeField(rule: FieldRule): string {
       return "two numbers, the lower one first, such as [0, 1]";
     case "command":
       return `a list of texts, such as ["python3", "infer.py"]`;
+    case "hosts":
+      return `a list of 1 to ${HOSTS_MAX} names as ssh knows them, each with its slots if need be, such as ["a", "user@b", "c=16"]`;
     case "texts":
       return `a table of names and texts, such as { NAME = "value" }`;
     case "object":
@@ -98,6 +108,11 @@ function isRange(raw: unknown): raw is readonly [number, number] {
 function isCommand(raw: unknown): raw is readonly string[] {
   if (!Array.isArray(raw) || raw.length === 0 || raw.length > COMMAND_WORDS_MAX) return false;
   return raw[0] !== "" && raw.every((word) => isText(word, WORD_BYTES_MAX));
+}
+
+function isHosts(raw: unknown): raw is readonly string[] {
+  if (!Array.isArray(raw) || raw.length === 0 || raw.length > HOSTS_MAX) return false;
+  return raw.every((host) => isText(host, HOST_BYTES_MAX) && HOST.test(host));
 }
 
 function isTexts(raw: unknown): raw is Readonly<Record<string, string>> {

@@ -17,15 +17,15 @@ export const FLEET_FIELDS = {
   provider: {
     kind: "choice",
     required: true,
-    choices: ["exec"],
-    doc: "The system that has the machines; `exec` is a program of yours.",
+    choices: ["exec", "ssh"],
+    doc: "The system that has the machines; `exec` is a program of yours, `ssh` are hosts that are there.",
   },
   slots: {
     kind: "integer",
     default: 1,
-    min: 1,
+    min: 0,
     max: 1_024,
-    doc: "How many items one worker executes at once.",
+    doc: "How many items one worker executes at once; with `ssh`, 0 is the number of cores of its host.",
   },
   min: {
     kind: "integer",
@@ -36,10 +36,9 @@ export const FLEET_FIELDS = {
   },
   max: {
     kind: "integer",
-    required: true,
     min: 1,
     max: 10_000,
-    doc: "Workers at most, those that end included.",
+    doc: "Workers at most, those that end included. Required, but with `ssh`: there it is the number of hosts, and no more.",
   },
   finish_within: {
     kind: "duration",
@@ -108,18 +107,68 @@ export const FLEET_FIELDS = {
   command: {
     kind: "command",
     required: true,
-    doc: "The program and its first words. It runs in the directory of rollout.toml.",
+    doc: "`exec`: the program and its first words. It runs in the directory of rollout.toml.",
+  },
+  hosts: {
+    kind: "hosts",
+    required: true,
+    doc: "`ssh`: the hosts, each for one worker; `c=16`: with 16 slots.",
+  },
+  program: {
+    kind: "text",
+    default: "rollout",
+    maxBytes: 4_096,
+    doc: "`ssh`: rollout on the hosts, as words of a shell.",
+  },
+  args: {
+    kind: "command",
+    doc: "`ssh`: further words for `rollout worker run` there.",
+  },
+  plugin: {
+    kind: "path",
+    doc: "`ssh`: a manifest on the coordinator's machine, by which the workers execute; its paths are those of a host, and no rollout.toml is read there.",
+  },
+  dir: {
+    kind: "text",
+    maxBytes: 4_096,
+    doc: "`ssh`: where workers start on a host, made if it is not there; from where a login begins, which is also the default.",
+  },
+  env: {
+    kind: "texts",
+    default: {},
+    doc: "`ssh`: variables for the workers. They stand in no command line.",
+  },
+  ssh: {
+    kind: "command",
+    default: ["ssh"],
+    doc: 'The client with words of yours, such as `["ssh", "-F", "cluster.conf"]`. It runs in the directory of rollout.toml.',
+  },
+  tunnel: {
+    kind: "boolean",
+    default: false,
+    doc: "`ssh`: workers reach the coordinator through a tunnel from its machine (`ssh -R`), at a port of the loopback of theirs.",
+  },
+  advertise: {
+    kind: "addresses",
+    max: 16,
+    doc: "Where workers find coordinators, if it is elsewhere than `worker.coordinator_addr` says.",
   },
   timeout: {
     kind: "duration",
     default: "1m",
     min: "100ms",
     max: "1h",
-    doc: "After so long the program is killed, and nobody knows what it has done.",
+    doc: "After so long the program, or a login, is killed, and nobody knows what it has done.",
   },
 } as const satisfies Record<string, Documented>;
 
 export type FleetField = keyof typeof FLEET_FIELDS;
+
+/** Fields that only some providers have. */
+export const FIELDS_OF_PROVIDERS = {
+  exec: ["command", "timeout"],
+  ssh: ["hosts", "program", "args", "plugin", "dir", "env", "ssh", "tunnel", "timeout"],
+} as const satisfies Record<(typeof FLEET_FIELDS)["provider"]["choices"][number], readonly FleetField[]>;
 
 /** Whether it is about a fleet. */
 export function isFleetSetting({ key }: { readonly key: string }): boolean {

@@ -5,7 +5,9 @@ import type { RolloutError } from "../base/errors.ts";
 import { FieldReader } from "./field-reader.ts";
 import { FLEET_FIELDS, FLEET_LIST } from "./fleet-fields.ts";
 import type { FleetField } from "./fleet-fields.ts";
-import type { FleetSettings } from "./fleet.ts";
+import { readProvider } from "./fleet-provider.ts";
+import type { FleetSettings, ProviderSettings } from "./fleet.ts";
+import { describeField } from "./field.ts";
 import { nearestName } from "./nearest.ts";
 import type { FileSetting } from "./toml-file.ts";
 
@@ -35,19 +37,45 @@ function readFleet(reader: FieldReader, table: string, directory: string): Fleet
   const name = read("name");
   if (!LABEL.test(name))
     throw refuse("name", "small letters, digits and dashes, 32 at most, a letter or digit at each end");
-  const [min, max] = [read("min"), read("max")];
+  const provider = readProvider(reader, table, directory);
+  const [min, max] = [read("min"), maxOf(reader, table, provider)];
   if (min > max) throw refuse("min", `at most max, which is ${max}`);
   const amounts = readAmounts(reader, table);
-  const [program, ...words] = read("command");
-  if (program === undefined) throw refuse("command", "a program, and words for it");
+  const advertise = read("advertise");
+  if (advertise !== undefined && provider.kind === "ssh" && provider.tunnel)
+    throw refuse(
+      "advertise",
+      "nothing beside tunnel = true: workers find the coordinator through the tunnel",
+    );
   return {
-    ...{ name, slots: read("slots"), min, max },
+    ...{ name, slots: slotsOf(reader, table, provider), min, max, provider },
     ...{ pollIntervalMs: read("poll_interval"), startTimeoutMs: read("start_timeout") },
     ...{ queueTimeoutMs: read("queue_timeout"), idleTimeoutMs: read("idle_timeout") },
     ...{ finishWithinMs: read("finish_within"), maxPending: read("max_pending") },
     ...{ maxLifetimeMs: read("max_lifetime"), ...amounts, stopAtMs: readTime(reader, `${table}.stop_at`) },
-    provider: { kind: read("provider"), command: [program, ...words], timeoutMs: read("timeout"), directory },
+    advertise,
   };
+}
+
+/** Each host has one worker. */
+function maxOf(reader: FieldReader, table: string, provider: ProviderSettings): number {
+  const max = reader.read(`${table}.max`, FLEET_FIELDS.max);
+  if (provider.kind !== "ssh") {
+    if (max === undefined) throw reader.missing(`${table}.max`, describeField(FLEET_FIELDS.max));
+    return max;
+  }
+  const hosts = provider.hosts.length;
+  if (max !== undefined && max > hosts)
+    throw reader.refusal(`${table}.max`, `at most the number of hosts, which is ${hosts}`);
+  return max ?? hosts;
+}
+
+/** As the rule counts them: never more than a worker has. */
+function slotsOf(reader: FieldReader, table: string, provider: ProviderSettings): number {
+  const slots = reader.read(`${table}.slots`, FLEET_FIELDS.slots);
+  if (provider.kind === "ssh") return Math.max(1, Math.min(...provider.hosts.map((host) => host.slots)));
+  if (slots === 0) throw reader.refusal(`${table}.slots`, "an integer from 1 to 1024");
+  return slots;
 }
 
 type Amounts = Pick<FleetSettings, "pricePerHour" | "maxMachineHours" | "maxCost" | "maxCostPerHour">;

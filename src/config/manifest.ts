@@ -107,13 +107,16 @@ export function commandManifest(command: readonly string[], workingDirectory: st
   );
 }
 
-/** The same as a file, for workers to read: wherever it stands, it means the same. */
-export function commandManifestText(command: readonly string[], workingDirectory: string): string {
+/** The same as a file, for workers to read: wherever it stands, it means the same. Without a directory: for hosts, which have their own. */
+export function commandManifestText(
+  command: readonly string[],
+  workingDirectory: string | undefined,
+): string {
   return stringify({
     name: COMMAND_PLUGIN,
     version: "1",
     backend: "command",
-    working_directory: workingDirectory,
+    ...(workingDirectory !== undefined && { working_directory: workingDirectory }),
     command: { command },
   });
 }

@@ -46,7 +46,7 @@ export type ValueOf<Rule> = Rule extends {
     ? Choice
     : Rule extends { readonly kind: "boolean" }
       ? boolean
-      : Rule extends { readonly kind: "addresses" | "command" | "list" }
+      : Rule extends { readonly kind: "addresses" | "command" | "hosts" | "list" }
         ? readonly string[]
         : Rule extends { readonly kind: "range" }
           ? readonly [number, number]

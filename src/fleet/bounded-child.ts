@@ -16,19 +16,31 @@ export interface BoundedRequest {
   readonly directory: string;
   /** All of its standard input. */
   readonly input: string;
+  /** The input is given only when its output has had this line: before that it was told nothing. */
+  readonly inputAfter?: string;
   readonly timeLimitMs: number;
   /** The limit of each of its two outputs. */
   readonly outputBytesMax: number;
 }
 
 export type BoundedOutcome =
-  | { readonly kind: "exited"; readonly code: number; readonly stdout: string; readonly stderr: string }
-  /** It could not be started, or was killed: `reason` says by what. Nobody knows what it has done. */
-  | { readonly kind: "killed"; readonly reason: string; readonly stderr: string }
+  /** `isTold`: it was given its input. */
+  | {
+      readonly kind: "exited";
+      readonly code: number;
+      readonly stdout: string;
+      readonly stderr: string;
+      readonly isTold: boolean;
+    }
+  /** It was killed: `reason` says why. Nobody knows what it has done with what it was told. */
+  | { readonly kind: "killed"; readonly reason: string; readonly stderr: string; readonly isTold: boolean }
+  /** There is no such program, or it may not run. */
   | { readonly kind: "unstarted"; readonly reason: string };
 
 /** How long output that is still in its pipes is waited for when it has ended: others may hold the pipes open for ever. */
 const DRAIN_MS = 1_000;
+/** A line without an end is looked at from its end, so far. */
+const LINE_CHARS_MAX = 4_096;
 
 export async function runBounded(request: BoundedRequest, clock: Clock): Promise<BoundedOutcome> {
   const child = begin(request);
@@ -50,7 +62,7 @@ function begin({ command: [program, ...words], directory }: BoundedRequest): Chi
 
 async function follow(
   child: ChildProcess,
-  { input, timeLimitMs, outputBytesMax }: BoundedRequest,
+  { input, inputAfter, timeLimitMs, outputBytesMax }: BoundedRequest,
   clock: Clock,
 ): Promise<BoundedOutcome> {
   let killed: string | undefined;
@@ -69,7 +81,13 @@ async function follow(
   });
   // A program that does not read all that it is told is none that has failed.
   child.stdin?.on("error", () => undefined);
-  child.stdin?.end(input);
+  let isTold = inputAfter === undefined;
+  const tell = (): void => {
+    isTold = true;
+    child.stdin?.end(input);
+  };
+  if (inputAfter === undefined) tell();
+  else onLine(child.stdout, inputAfter, tell);
   const limit = clock.after(timeLimitMs, () => kill(`it took more than ${timeLimitMs} ms`));
   const end = await ended;
   limit.cancel();
@@ -81,9 +99,9 @@ async function follow(
   child.stdout?.destroy();
   child.stderr?.destroy();
   const said = { stdout: stdout?.() ?? "", stderr: stderr?.() ?? "" };
-  if (killed !== undefined) return { kind: "killed", reason: killed, stderr: said.stderr };
-  if (end === null) return { kind: "killed", reason: "a signal ended it", stderr: said.stderr };
-  return { kind: "exited", code: end, ...said };
+  const reason = killed ?? (end === null ? "a signal ended it" : undefined);
+  if (reason !== undefined) return { kind: "killed", reason, stderr: said.stderr, isTold };
+  return { kind: "exited", code: end ?? 0, ...said, isTold };
 }
 
 /** The returned function tells its output until now. */
@@ -99,8 +117,21 @@ function collect(stream: Readable | null, bytesMax: number, onFlood: () => void)
   return () => Buffer.concat(chunks).toString("utf8");
 }
 
+/** Calls `tell` once, at the first line of the output that is this one; not beyond what the output may have. */
+function onLine(stream: Readable | null, line: string, tell: () => void): void {
+  let rest = "";
+  const look = (chunk: Buffer): void => {
+    const lines = (rest + chunk.toString("latin1")).split("\n");
+    rest = lines.at(-1)?.slice(-LINE_CHARS_MAX) ?? "";
+    if (!lines.slice(0, -1).some((each) => each.replace(/\r$/, "") === line)) return;
+    stream?.off("data", look);
+    tell();
+  };
+  stream?.on("data", look);
+}
+
 /** Kills all that is left of the group. */
-function killGroup(pid: number | undefined): void {
+export function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, "SIGKILL");

@@ -4,7 +4,8 @@
 // nobody knows whether it has taken effect is `unknown`, and the list finds it. Nothing is listed or stopped that does not carry the labels.
 // Reasons and logs have no secrets.
 //
-// The room: this file is the port; `bounded-child` runs the programs of other systems, and `exec` is the provider that is a program of the user's.
+// The room: this file is the port; `bounded-child` runs the programs of other systems, `exec` is the provider that is a program of the user's, and
+// `ssh` has hosts.
 
 /** The name of an allocation in every system, but for its own id. */
 export interface FleetLabels {
@@ -59,8 +60,20 @@ export interface ListedAllocation {
   readonly isPreempted: boolean;
 }
 
+/** A part of the provider that has not answered. */
+export interface SilentPlace {
+  /** The reference of each allocation that is there. */
+  readonly ref: string;
+  readonly reason: string;
+}
+
 export type Listing =
-  | { readonly kind: "listed"; readonly allocations: readonly ListedAllocation[] }
+  | {
+      readonly kind: "listed";
+      readonly allocations: readonly ListedAllocation[];
+      /** The list says nothing of allocations with these references, and nothing of those that have none yet. Absent: it is whole. */
+      readonly silent?: readonly SilentPlace[];
+    }
   | Unknown;
 
 export type Stopped = { readonly kind: "stopped" } | Unknown;
@@ -84,4 +97,6 @@ export interface Provider {
   log(name: AllocationName): Promise<FoundLog>;
   /** Whether launches can work: the client is there, and may. */
   check(labels: FleetLabels): Promise<Checked>;
+  /** Ends what it keeps running on this machine: workers go on. It may be asked again after that. */
+  close?(): void;
 }

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../src/base/clock.ts";
 import { isUlid } from "../../src/base/ids.ts";
@@ -7,22 +7,13 @@ import { runBounded } from "../../src/fleet/bounded-child.ts";
 import { ExecProvider } from "../../src/fleet/exec/exec-provider.ts";
 import { RecordingLogger } from "../support/recording-logger.ts";
 import { useTemporaryDirectory } from "../support/temporary-directory.ts";
-import { providerContract } from "./provider.ts";
+import { commandLine, IDLE_WORKER, killWorkers, LABELS, providerContract, workerLines } from "./provider.ts";
 import type { ProviderRig } from "./provider.ts";
 
 const LOCAL = fileURLToPath(new URL("../../examples/fleet/local", import.meta.url));
-const LABELS = { run: "01JZ8Q6T0C5V9W3R7X2Y4B6D8F", store: "01JZ8Q6T0C5V9W3R7X2Y4B6D8G", fleet: "spot" };
 const ODD = '{"allocations":[{"allocation":"01JZ8Q6T0C5V9W3R7X2Y4B6D90","ref":"7","state":"REVOKED"}]}';
 
 const LEAK = JSON.stringify({ log: "-----BEGIN PRIVATE KEY-----\npa55\n-----END PRIVATE KEY-----\n" });
-
-/** A worker that does nothing: it says something, and stays until it is ended. */
-const WORKER = `#!/bin/sh
-[ "$1" = --version ] && { echo "a worker"; exit; }
-echo 'a "worker" \\ lives'
-trap 'exit 0' TERM
-while :; do sleep 0.1; done
-`;
 
 describe("exec", () => {
   const directory = useTemporaryDirectory();
@@ -49,15 +40,9 @@ describe("exec", () => {
     });
   }
 
-  const workerLines = async (): Promise<readonly string[]> =>
-    readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map(commandLine)
-      .filter((line) => line.includes(directory.path) && line.includes("worker run"));
-
   let opened = 0;
   const local = (): [string, ...string[]] => {
-    const worker = program(`worker-${++opened}`, WORKER);
+    const worker = program(`worker-${++opened}`, IDLE_WORKER);
     return [
       "env",
       `ROLLOUT_FLEET_DIR=${directory.file(`fleet-${opened}`)}`,
@@ -66,11 +51,7 @@ describe("exec", () => {
     ];
   };
 
-  afterEach(async () => {
-    for (const name of readdirSync("/proc").filter((each) => /^\d+$/.test(each)))
-      if (commandLine(name).includes("worker run") && commandLine(name).includes(directory.path))
-        process.kill(Number(name), "SIGKILL");
-  });
+  afterEach(() => killWorkers(directory.path));
 
   providerContract("exec, by examples/fleet/local", async (): Promise<ProviderRig> => {
     const log = new RecordingLogger();
@@ -99,8 +80,10 @@ describe("exec", () => {
         `[ "$1" = log ] || { echo "no such image at https://pa55@host/" >&2; exit 1; }\nprintf '%s' '${LEAK}'`,
       ),
       full: says("full", "echo the queue is full >&2; exit 75"),
+      fullReason: "the queue is full",
       refuses: says("refuses", "echo no such image >&2; exit 1"),
-      workers: workerLines,
+      refusedReason: "no such image",
+      workers: async () => workerLines(directory.path),
       warnings: () => log.lines.filter(({ level }) => level === "warn").map(({ message }) => message),
     };
   });
@@ -159,12 +142,3 @@ describe("exec", () => {
     expect(readdirSync(directory.path)).to.deep.equal([]);
   });
 });
-
-/** Empty when there is no such process. */
-function commandLine(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
-  } catch {
-    return "";
-  }
-}

@@ -1,5 +1,6 @@
 // The contract of a provider of workers, which every one of them keeps: run against each that there is.
 import { expect } from "chai";
+import { readdirSync, readFileSync } from "node:fs";
 import type { FleetLabels, LaunchRequest, Provider } from "../../src/fleet/provider.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -12,10 +13,12 @@ export interface ProviderRig {
   readonly broken: Readonly<Record<string, Provider>>;
   /** Says of its allocations a state that nobody knows. */
   readonly oddWord: Provider;
-  /** Says that there is no room. */
+  /** Has no room, and says this. */
   readonly full: Provider;
-  /** Says no. */
+  readonly fullReason: string;
+  /** Says no, by this. */
   readonly refuses: Provider;
+  readonly refusedReason: string;
   /** Says `pa55` in the log of a worker as a private key, and in its reasons as the user of a URL. */
   readonly tellsSecrets: Provider;
   /** Command lines of the workers that live. */
@@ -25,10 +28,10 @@ export interface ProviderRig {
 }
 
 const RUN = "01JZ8Q6T0C5V9W3R7X2Y4B6D8F";
-const LABELS: FleetLabels = { run: RUN, store: "01JZ8Q6T0C5V9W3R7X2Y4B6D8G", fleet: "spot" };
+export const LABELS: FleetLabels = { run: RUN, store: "01JZ8Q6T0C5V9W3R7X2Y4B6D8G", fleet: "spot" };
 const [ONE, OTHER] = ["01JZ8Q6T0C5V9W3R7X2Y4B6D90", "01JZ8Q6T0C5V9W3R7X2Y4B6D91"];
 
-function launchOf(allocation: string): LaunchRequest {
+export function launchOf(allocation: string): LaunchRequest {
   const bundle = "# a secret\n-----BEGIN KEY-----\nabc/+=\n-----END KEY-----\n";
   return { ...LABELS, allocation, epoch: 3, slots: 2, coordinators: ["127.0.0.1:1"], bundle };
 }
@@ -42,6 +45,39 @@ async function listed(provider: Provider, labels: FleetLabels = LABELS): Promise
   expect(listing.kind).to.equal("listed");
   const found = listing.kind === "listed" ? listing.allocations : [];
   return found.filter(({ state }) => state !== "ended").map(({ allocation }) => allocation);
+}
+
+/** A worker that does nothing: it says something, and stays until it is ended. */
+export const IDLE_WORKER = `#!/bin/sh
+[ "$1" = --version ] && { echo "a worker"; exit; }
+echo 'a "worker" \\ lives'
+trap 'exit 0' TERM
+while :; do sleep 0.3; done
+`;
+
+/** Command lines of the workers that live and have that in theirs. */
+export function workerLines(mark: string): readonly string[] {
+  return processIds()
+    .map(commandLine)
+    .filter((line) => line.includes(mark) && line.includes("worker run"));
+}
+
+/** For the end of a test: they are in process groups of their own. */
+export function killWorkers(mark: string): void {
+  for (const id of processIds()) if (commandLine(id).includes(mark)) process.kill(Number(id), "SIGKILL");
+}
+
+/** Empty when there is no such process. */
+export function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+  } catch {
+    return "";
+  }
+}
+
+function processIds(): string[] {
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid));
 }
 
 /** Defines the tests of one provider. `open` has a system of its own for each test, which is gone at its end. */
@@ -160,10 +196,11 @@ export function providerContract(name: string, open: () => Promise<ProviderRig>)
     });
 
     it("tells a launch for which there is no room from one that is refused", async () => {
-      const { provider, full, refuses } = await open();
-      expect(await full.launch(launchOf(ONE))).to.deep.equal({ kind: "full", reason: "the queue is full" });
-      expect(await refuses.launch(launchOf(ONE))).to.deep.equal({ kind: "refused", reason: "no such image" });
-      expect(await refuses.check(LABELS)).to.deep.equal({ kind: "refused", reason: "no such image" });
+      const { provider, full, fullReason, refuses, refusedReason } = await open();
+      expect(await full.launch(launchOf(ONE))).to.deep.equal({ kind: "full", reason: fullReason });
+      const refused = { kind: "refused", reason: refusedReason };
+      expect(await refuses.launch(launchOf(ONE))).to.deep.equal(refused);
+      expect(await refuses.check(LABELS)).to.deep.equal(refused);
       expect(await provider.check(LABELS)).to.deep.equal({ kind: "ready", words: "a worker" });
     });
   });

@@ -11,6 +11,8 @@ import type { ClientConfig } from "../../config/resolve.ts";
 import type { Task } from "../../config/task.ts";
 import { taskOf } from "../../config/task.ts";
 import { RolloutClient } from "../rollout-client.ts";
+import { Hosts } from "./hosts.ts";
+import type { HostCrew } from "./hosts.ts";
 import { Connection } from "./connection.ts";
 import type { GivenUp, Program } from "./kept-process.ts";
 import {
@@ -33,6 +35,8 @@ export interface ClusterRequest {
   readonly flags: Readonly<Record<string, unknown>>;
   /** Limit of an item. */
   readonly itemBytesMax: number;
+  /** Workers on other machines. */
+  readonly hosts?: HostCrew | undefined;
 }
 
 export interface ClusterPorts {
@@ -43,6 +47,7 @@ export interface ClusterPorts {
 }
 
 const PLUGIN_FILE = "plugin.toml";
+const HOST_PLUGIN_FILE = "host-plugin.toml";
 
 export class Cluster {
   /** A coordinator that is away is a failure. */
@@ -52,8 +57,11 @@ export class Cluster {
   readonly #request: ClusterRequest;
   readonly #connection: Connection;
   readonly #supervisor: Supervisor;
+  readonly #hosts: Hosts | undefined;
+  readonly #say: (sentence: string) => void;
   /** Undefined where the coordinator is another process's. */
   #claimed: RunDirectory | undefined;
+  #leaving: Promise<unknown> | undefined;
 
   constructor(
     directory: Pick<RunDirectory, "configFile" | "logFile">,
@@ -62,6 +70,8 @@ export class Cluster {
   ) {
     const { program, flags, task, itemBytesMax } = request;
     this.#request = request;
+    this.#say = say;
+    this.#hosts = request.hosts && new Hosts(request.hosts, { clock, random });
     this.#connection = new Connection({ clock, random });
     const over = (transport: Connection["transport"]): RolloutClient =>
       RolloutClient.over(
@@ -88,12 +98,15 @@ export class Cluster {
 
   /** Resolves when a coordinator leads; never when none ever does. `directory` is claimed, and nothing of an earlier cluster is left there. */
   async begin(directory: RunDirectory): Promise<void> {
-    const { manifest } = this.#request;
+    const { manifest, hosts } = this.#request;
     this.#claimed = directory;
+    if (hosts !== undefined && "text" in hosts.manifest)
+      await directory.write(HOST_PLUGIN_FILE, hosts.manifest.text);
     if (manifest !== undefined && "text" in manifest) await directory.write(PLUGIN_FILE, manifest.text);
     const address = await namedAddress(directory);
     await this.#writeConfig(directory, address);
     await this.#supervisor.startCoordinator(address);
+    await this.#hosts?.call(this.patientClient);
   }
 
   /** In place of `begin`: the coordinator is another process's, and from now on at the address that this configuration names. */
@@ -118,18 +131,24 @@ export class Cluster {
   }
 
   /** They hand back what they have not started and finish what they can. Resolves when all have gone. Idempotent. */
-  stopWorkers(): Promise<void> {
-    return this.#supervisor.stopWorkers();
+  async stopWorkers(): Promise<void> {
+    this.#leaving ??= Promise.all([this.#sendHome(), this.#supervisor.stopWorkers()]);
+    await this.#leaving;
   }
 
   /** Workers leave, calls end as interrupted, the coordinator leaves; resolves when no process is left. Idempotent. */
   async stop(): Promise<void> {
-    await this.#supervisor.stopWorkers();
+    await this.stopWorkers();
     this.#connection.close();
     await this.#supervisor.stopCoordinator();
+    if (this.#claimed !== undefined) await this.#hosts?.sweep(this.#claimed.runId, this.#say);
   }
 
-  /** All processes, at once. */
+  async #sendHome(): Promise<void> {
+    if (this.#claimed !== undefined) await this.#hosts?.sendHome(this.client);
+  }
+
+  /** All processes of this machine, at once. */
   kill(): void {
     this.#supervisor.kill();
   }
@@ -140,11 +159,13 @@ export class Cluster {
   }
 
   async #writeConfig(directory: RunDirectory, address: string): Promise<ClientConfig> {
-    const { program, manifest, flags } = this.#request;
+    const { program, manifest, flags, hosts } = this.#request;
     const { runId, configFile } = directory;
     const plugin = manifest && ("file" in manifest ? manifest.file : `./${PLUGIN_FILE}`);
     const given = givenSettings(flags, program.environment, program.workingDirectory);
-    const text = localConfigText(runId, address, plugin, given);
+    const hostPlugin = hosts && ("file" in hosts.manifest ? hosts.manifest.file : `./${HOST_PLUGIN_FILE}`);
+    const fleets = hosts === undefined ? [] : [{ ...hosts.table, plugin: hostPlugin }];
+    const text = localConfigText(runId, address, plugin, given, fleets);
     await directory.write(basename(configFile), text);
     return readConfigText(configFile, text);
   }

@@ -56,7 +56,7 @@ export class Course {
     this.#cluster = new Cluster(directory, request, { clock, random, say });
     this.#watch = new ProgressWatch({
       ...{ client: this.#cluster.client, display, clock, expected: () => input.expected },
-      slots: request.workers * request.slotsPerWorker,
+      slots: slotsOf(request),
     });
   }
 
@@ -197,6 +197,8 @@ export class Course {
     if (this.#areWorkersStarted || this.#winding.signal.aborted) return;
     this.#areWorkersStarted = true;
     const { workers } = this.#request;
+    // Those on hosts the coordinator brings.
+    if (workers === 0) return;
     await this.#directory.write(CREW_FILE, await crewText({ workers, input: this.#input.identity }));
     await this.#cluster.startWorkers(await this.#directory.workerIds(workers));
   }
@@ -313,6 +315,12 @@ export class Course {
     hurry.abort();
     return last;
   }
+}
+
+/** 0 where nobody knows how many the hosts have. */
+function slotsOf({ workers, slotsPerWorker, hosts }: LocalRunRequest): number {
+  const there = hosts?.settings.hosts.map(({ slots }) => slots) ?? [];
+  return there.includes(0) ? 0 : there.reduce((sum, slots) => sum + slots, workers * slotsPerWorker);
 }
 
 /** A reason as a run takes it: of a longer one the end, in which the line stands. */

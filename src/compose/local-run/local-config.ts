@@ -9,6 +9,7 @@ import { RolloutError } from "../../base/errors.ts";
 import { newUlid } from "../../base/ids.ts";
 import type { RunId } from "../../base/ids.ts";
 import { systemRandom } from "../../base/random.ts";
+import { FLEET_LIST } from "../../config/fleet-fields.ts";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import { resolveConfig } from "../../config/resolve.ts";
 import type { ClientConfig } from "../../config/resolve.ts";
@@ -99,12 +100,26 @@ export function givenSettings(
   });
 }
 
+/** Those for workers on other machines, as words of a command line. Paths are of this machine, and slots are a host's own. */
+export function hostWords(
+  flags: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+  workingDirectory: string,
+): string[] {
+  return givenSettings(flags, environment, workingDirectory).flatMap(({ key, value }) => {
+    const { roles, flag, kind } = settingOf(key);
+    if (!roles.includes("worker") || kind === "path" || key === "worker.slots") return [];
+    return [value === true ? `--${flag}` : `--${flag}=${value}`];
+  });
+}
+
 /** The configuration that coordinator, workers and every other command read. `settings` are of docs/CONFIGURATION.md, by their keys. */
 export function localConfigText(
   runId: RunId,
   listenAddr: string,
   manifest: string | undefined,
   settings: readonly GivenSetting[] = [],
+  fleets: readonly Readonly<Record<string, unknown>>[] = [],
 ): string {
   const tables: Record<string, Record<string, unknown>> = {
     storage: { path: `./${DATABASE}` },
@@ -121,7 +136,8 @@ export function localConfigText(
   }
   const about =
     "# Written by `rollout run`, anew each time. Other commands take it, or its directory, by --config.";
-  return `${about}\n${stringify({ run_id: runId, ...tables })}\n`;
+  const fleet = fleets.length === 0 ? {} : { [FLEET_LIST]: fleets };
+  return `${about}\n${stringify({ run_id: runId, ...tables, ...fleet })}\n`;
 }
 
 /** The configuration of such a text: nothing else counts. */

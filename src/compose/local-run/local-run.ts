@@ -11,6 +11,7 @@ import { isFile } from "../../cli/results/outlet.ts";
 import { shownPath } from "../../cli/shell-words.ts";
 import { addWorkers } from "./added-workers.ts";
 import { Course } from "./course.ts";
+import { Hosts } from "./hosts.ts";
 import { isReadOnce, openInput } from "./local-input.ts";
 import type { LocalInput } from "./local-input.ts";
 import type { LocalRunPorts, LocalRunRequest, LocalRunSummary } from "./request.ts";
@@ -22,7 +23,7 @@ import type { Finished, Request } from "./run-record.ts";
 const SPOOL = "input.spool";
 
 /**
- * Throws input_refused, key_invalid, item_too_large, input_unreadable, input_changed, interrupted while the input is read, run_held,
+ * Throws fleet_not_ready, input_refused, key_invalid, item_too_large, input_unreadable, input_changed, interrupted while the input is read, run_held,
  * other_run_task, run_directory_unusable, rows of results' files and of the file system. A failure of one of its processes is an end, not an error.
  */
 export async function runLocally(request: LocalRunRequest, ports: LocalRunPorts): Promise<LocalRunSummary> {
@@ -77,6 +78,10 @@ async function runInDirectory(
       const elapsedMs = clock.monotonicMs() - startedAtMs;
       return { ...alreadyDone(finished), directory: path, elapsedMs };
     }
+    if (request.hosts !== undefined)
+      await new Hosts(request.hosts, ports).demand(directory.runId, (sentence) =>
+        ports.display.say(sentence),
+      );
     isStarted = true;
     return await new Course(request, ports, directory, input).perform(asked);
   } finally {

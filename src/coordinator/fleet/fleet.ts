@@ -52,6 +52,8 @@ export interface Fleet extends FleetBooks {
     askedAtMs: number;
     good: number;
     trouble: string;
+    /** Places that the last good one says nothing of, and why, in words. */
+    silent: readonly string[];
     /** A worker has turned silent: one is asked for at once. */
     isUrgent: boolean;
   };
@@ -87,7 +89,15 @@ export function openFleet(
     ...books,
     ...{ name: settings.name, settings, isConfigured },
     allocations: new Map(allocations.map((allocation) => [allocation.id, allocation])),
-    lists: { asked: 0, isAsking: false, askedAtMs: -Infinity, good: 0, trouble: "", isUrgent: false },
+    lists: {
+      asked: 0,
+      isAsking: false,
+      askedAtMs: -Infinity,
+      good: 0,
+      trouble: "",
+      silent: [],
+      isUrgent: false,
+    },
     grown: { launches: 0, from: 0, atMs: -Infinity },
     ...{ surplusSinceMs: undefined, want: 0, why: "", isLearning: false, writtenAtMs: -Infinity },
   };

@@ -4,7 +4,7 @@
 // Keeps true: nothing is concluded from a list that failed, or that was asked for before the provider had answered the launch.
 import type { Random } from "../../base/random.ts";
 import { redactSecrets } from "../../base/safe-text.ts";
-import type { ListedAllocation } from "../../fleet/provider.ts";
+import type { ListedAllocation, Listing } from "../../fleet/provider.ts";
 import { allocationStateOf, isOver } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
 import { askStop } from "./asking.ts";
@@ -83,11 +83,15 @@ export function onListed(
   }
   lists.trouble = "";
   lists.good = number;
+  const silent = (answer.silent ?? []).map(({ reason }) => reason);
+  if (silent.length > lists.silent.length)
+    turn.warn("a fleet's list says nothing of some places", { fleet: fleet.name, reason: silent.join("; ") });
+  lists.silent = silent;
   const listed = new Map(answer.allocations.map((each) => [each.allocation, each]));
   for (const allocation of liveOf(fleet)) {
     const found = listed.get(allocation.id);
     if (found !== undefined) onFound(turn, fleet, allocation, { found, hearing });
-    else if (!allocation.isLaunching && number >= allocation.knownFromList)
+    else if (!allocation.isLaunching && number >= allocation.knownFromList && !isUntold(allocation, answer))
       onAbsent(turn, fleet, allocation, hearing);
   }
   let orphans = 0;
@@ -114,6 +118,15 @@ function onFound(
     step(turn, fleet, allocation, { type: "list.ended", atMs, isPreempted });
     afterEnd(turn, fleet, allocation, hearing);
   }
+}
+
+/** The list says nothing of where it is, or may be. */
+function isUntold(
+  { row }: Allocation,
+  { silent = [] }: Extract<Listing, { readonly kind: "listed" }>,
+): boolean {
+  const { ref } = row.context;
+  return silent.length > 0 && (ref === "" || silent.some((place) => place.ref === ref));
 }
 
 /** A good list does not have it. A worker that is heard lives, whatever a list says. */

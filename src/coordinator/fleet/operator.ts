@@ -110,6 +110,7 @@ function factsOf(fleet: Fleet): string[] {
     ...(why === "" ? [] : [`no more are started now: ${why}`]),
     ...(failuresInRow === 0 ? [] : [`starts that failed in a row: ${failuresInRow}`]),
     ...(lists.trouble === "" ? [] : [`its last list failed: ${lists.trouble}`]),
+    ...lists.silent.map((reason) => `its last list says nothing of ${reason}`),
     ...(scale === null ? [] : ["its limits were set by an operator"]),
     ...(by === "" ? [] : [`last decided by ${by}`]),
   ];

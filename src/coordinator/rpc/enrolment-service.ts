@@ -25,6 +25,8 @@ export interface EnrolmentOptions {
   readonly log: Logger;
 }
 
+const AUDITED_MAX = 1_000;
+
 export function enrolmentService(
   leader: Leader,
   { sign, isOwnBundle, log }: EnrolmentOptions,
@@ -32,6 +34,14 @@ export function enrolmentService(
   const { address, envelope: coordinator } = leader;
   const refuse = (reason: string): never => {
     throw failure("enrolment_refused", { address, reason });
+  };
+  const audited = new Set<string>();
+  // Once for each, and a stranger with a bundle cannot fill the log.
+  const audit = (about: Readonly<Record<"worker_id" | "bearer" | "reason", string>>): void => {
+    const line = Object.values(about).join();
+    if (audited.has(line) || audited.size >= AUDITED_MAX) return;
+    audited.add(line);
+    log.warn("worker certificate refused", about);
   };
   return {
     async signWorkerCertificate({ workerId: bytes, csr }, context) {
@@ -44,7 +54,10 @@ export function enrolmentService(
       const verdict = await ask(leader, { kind: "enrol", workerId, bundle });
       if (verdict.kind === "alive") throw failure("worker_alive", { worker: workerId });
       if (verdict.kind === "revoked") throw failure("certificate_revoked", { who: verdict.who });
-      if (verdict.kind === "refused") return refuse(verdict.reason);
+      if (verdict.kind === "refused") {
+        audit({ worker_id: workerId, bearer: caller.id, reason: verdict.reason });
+        return refuse(verdict.reason);
+      }
       if (verdict.kind === "exhausted")
         return refuse(`${describeIdentity(caller)} has let in ${verdict.quota} workers, its enrolment.quota`);
       const outcome = await sign(csr, workerId);

@@ -9,6 +9,10 @@ name = "spot"
 provider = "exec"
 command = ["./vm", "--zone", "a"]
 max = 40`;
+const SSH = `[[fleet]]
+name = "lab"
+provider = "ssh"
+hosts = ["a", "user@b=16"]`;
 
 function read(text: string): ReturnType<typeof readFleets> {
   return readFleets(
@@ -29,7 +33,7 @@ describe("fleets in rollout.toml", () => {
         ...{ name: "spot", slots: 1, min: 0, max: 40, pollIntervalMs: 10_000, startTimeoutMs: 300_000 },
         ...{ queueTimeoutMs: undefined, idleTimeoutMs: 60_000, finishWithinMs: 600_000, maxPending: 8 },
         ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
-        ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined },
+        ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },
         provider: {
           ...{ kind: "exec", command: ["./vm", "--zone", "a"] },
           ...{ timeoutMs: 60_000, directory: "/etc/rollout" },
@@ -41,7 +45,41 @@ describe("fleets in rollout.toml", () => {
     expect(fleet).to.include({ pricePerHour: 0.5, maxCost: 12, stopAtMs: Date.UTC(2027, 0, 31, 18) });
   });
 
+  it("by ssh have hosts, each with its slots, and as many workers as hosts", () => {
+    const [lab] = read(
+      `${SSH}\nslots = 4\ndir = "~/runs"\nargs = ["--plugin", "x.toml"]\nenv = { A = "1" }\nssh = ["ssh", "-F", "c"]`,
+    );
+    expect(lab).to.include({ slots: 4, max: 2, min: 0 });
+    expect(lab?.provider).to.deep.equal({
+      ...{ kind: "ssh", timeoutMs: 60_000, directory: "/etc/rollout", client: ["ssh", "-F", "c"] },
+      hosts: [
+        { host: "a", slots: 4 },
+        { host: "user@b", slots: 16 },
+      ],
+      ...{ program: "rollout", args: ["--plugin", "x.toml"], hostDirectory: "runs", environment: { A: "1" } },
+      ...{ plugin: undefined, tunnel: false },
+    });
+    // Counted by the one that has fewest, and by one where nobody knows.
+    expect(read(`${SSH}\nslots = 0`)[0]).to.include({ slots: 1 });
+  });
+
   for (const [what, text, code, said] of [
+    ["no hosts", SSH.replace(/hosts.*/, "hosts = []"), "config_invalid_value", "1 to 1000 names"],
+    ["a missing list of hosts", SSH.replace(/hosts.*/, ""), "config_missing_key", "fleet[1].hosts"],
+    ["the same host twice", SSH.replace("user@b=16", "a=2"), "config_invalid_value", "a is there twice"],
+    ["a host that would be an option", SSH.replace("user@b=16", "-oX"), "config_invalid_value", "-oX"],
+    ["a host without slots", SSH.replace("=16", "=0"), "config_invalid_value", "slots from 1 to 1024"],
+    ["more workers than hosts", `${SSH}\nmax = 3`, "config_invalid_value", "which is 2"],
+    ["a key of another provider", `${SSH}\ncommand = ["x"]`, "config_invalid_value", "one of provider exec"],
+    ["hosts of a program", `${WHOLE}\nhosts = ["a"]`, "config_invalid_value", "exec has command, timeout"],
+    [
+      "an address beside a tunnel",
+      `${SSH}\ntunnel = true\nadvertise = ["head:1"]`,
+      "config_invalid_value",
+      "through the tunnel",
+    ],
+    ["a fleet of no slots", `${WHOLE}\nslots = 0`, "config_invalid_value", "from 1 to 1024"],
+    ["a missing maximum", WHOLE.replace("max = 40", ""), "config_missing_key", "fleet[1].max"],
     ["an unknown key", `${WHOLE}\nmaximum = 3`, "config_unknown_key", "maximum"],
     ["an unknown provider", WHOLE.replace('"exec"', '"cloud"'), "config_invalid_value", "exec"],
     ["a missing name", WHOLE.replace('name = "spot"', ""), "config_missing_key", "fleet[1].name"],

@@ -16,14 +16,14 @@ import type {
 } from "../../../../src/coordinator/fleet/ports.ts";
 import { replayFleets } from "../../../../src/coordinator/fleet/replay-fleets.ts";
 import { Turn } from "../../../../src/coordinator/turn/turn.ts";
-import type { ListedAllocation } from "../../../../src/fleet/provider.ts";
+import type { ListedAllocation, SilentPlace } from "../../../../src/fleet/provider.ts";
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 
 export const SETTINGS: FleetSettings = {
   ...{ name: "spot", slots: 1, min: 0, max: 4, pollIntervalMs: 1_000, startTimeoutMs: 60_000 },
   ...{ queueTimeoutMs: undefined, idleTimeoutMs: 5_000, finishWithinMs: 0, maxPending: 8 },
   ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
-  ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined },
+  ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },
   provider: { kind: "exec", command: ["true"], timeoutMs: 1_000, directory: "/" },
 };
 
@@ -151,12 +151,13 @@ export class FleetRig {
   /** Answers every list that was asked for, each with those of its fleet. */
   async list(
     allocations: readonly (Partial<ListedAllocation> & { readonly allocation: string })[],
+    silent: readonly SilentPlace[] = [],
   ): Promise<void> {
     for (const { fleet, number } of this.take("list"))
       await this.answer({
         ...{ verb: "list", fleet, number },
         answer: {
-          kind: "listed",
+          ...{ kind: "listed", silent },
           allocations: allocations
             .filter(({ allocation: id }) => (this.fleets.allocation(id)?.fleet.name ?? fleet) === fleet)
             .map((one) => ({ ...{ ref: "7", state: "running", isPreempted: false }, ...one })),

@@ -19,6 +19,12 @@ async function working(workers: number, ...settings: readonly Partial<FleetSetti
   return rig;
 }
 
+async function factsOf(rig: FleetRig): Promise<readonly string[]> {
+  let facts: readonly string[] = [];
+  await rig.turn((turn) => void (facts = rig.fleets.detailed(turn).fleets[0]?.facts ?? []));
+  return facts;
+}
+
 describe("a fleet of the coordinator", () => {
   it("launches nothing before it has a good list, and then what is wanted, each row before its launch", async () => {
     const rig = await FleetRig.open();
@@ -101,6 +107,31 @@ describe("a fleet of the coordinator", () => {
     expect(rig.live).to.have.length(2);
     await rig.pass(2_000);
     expect(rig.take("launch")).to.deep.equal([]);
+  });
+
+  it("concludes nothing from a list about a place that was silent, and goes on elsewhere", async () => {
+    const rig = await working(2);
+    const [there = "", here = ""] = rig.live;
+    for (const id of [there, here]) rig.worker(id, { hasWorked: true });
+    await rig.pass(1_000);
+    for (const id of [there, here]) rig.worker(id, { presence: "silent", silentMs: 5_000 });
+    rig.submit(1);
+    await rig.pass(1_000);
+    const [lost = ""] = await rig.launch({ kind: "unknown", reason: "it was killed" });
+    const silent = [{ ref: "7", reason: "down" }];
+    for (let lists = 0; lists < 3; lists++) {
+      await rig.pass(1_000);
+      await rig.list([{ allocation: here, ref: "8", state: "ended" }], silent);
+    }
+    expect([there, here, lost].map((id) => rig.stateOf(id))).to.deep.equal(["Joined", "Gone", "Requested"]);
+    await rig.pass(40_000);
+    const launches = rig.take("launch").map(({ allocation }) => allocation);
+    expect(launches).to.have.length(1);
+    expect([there, here, lost]).not.to.include(launches[0]);
+    expect(await factsOf(rig)).to.include("its last list says nothing of down");
+    await rig.list([]);
+    expect(rig.stateOf(there)).to.equal("Gone");
+    expect(await factsOf(rig)).not.to.include("its last list says nothing of down");
   });
 
   it("asks at once about a worker that turns silent, and replaces a worker that is gone", async () => {

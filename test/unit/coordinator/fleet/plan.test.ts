@@ -22,7 +22,7 @@ const SETTINGS: FleetSettings = {
   ...{ name: "spot", slots: 4, min: 0, max: 20, pollIntervalMs: POLL_MS, startTimeoutMs: 300_000 },
   ...{ queueTimeoutMs: undefined, idleTimeoutMs: 60_000, finishWithinMs: 600_000, maxPending: 8 },
   ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
-  ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined },
+  ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },
   provider: { kind: "exec", command: ["true"], timeoutMs: 1_000, directory: "/" },
 };
 
