@@ -12,6 +12,7 @@ import { spotDrain } from "./spot-drain.ts";
 import type { DrainContext } from "./spot-drain.ts";
 import { workItem } from "./work-item.ts";
 import { workerLifecycle } from "./worker-lifecycle.ts";
+import { workerStay } from "./worker-stay.ts";
 import { workerTrust } from "./worker-trust.ts";
 
 export const charts = {
@@ -123,6 +124,7 @@ export const charts = {
     ],
   },
   "worker-lifecycle": { machine: workerLifecycle, migrations: [], predecessors: [] },
+  "worker-stay": { machine: workerStay, migrations: [] },
   "worker-trust": { machine: workerTrust, migrations: [], predecessors: [] },
 } as const satisfies Readonly<Record<string, Chart>>;
 

@@ -3,8 +3,10 @@
 // the worker's clock brings the end of the state that the drain is in back as an event. A drain ends with its process, but for one
 // that a cloud asked for: while its notice lasts the next process on the same boot drains too, and is there for nothing else.
 import { assign, setup } from "xstate";
+import type { StayEnd } from "./worker-stay.ts";
 
-export type DrainCause = "aws" | "gcp" | "sigterm" | "operator" | "backend";
+/** A cloud, a person or its process's end, a backend that does not start, or the worker itself. */
+export type DrainCause = "aws" | "gcp" | "sigterm" | "operator" | "backend" | StayEnd;
 
 export interface DrainContext {
   readonly cause: DrainCause | null;

@@ -31,6 +31,7 @@ export const ROOMS: readonly Room[] = [
   chart("spot-drain", ["test/unit/worker/life/drain.test.ts"]),
   chart("work-item", [`${UNIT}/session/*.test.ts`, `${UNIT}/items/*.test.ts`]),
   chart("worker-lifecycle", [`${UNIT}/workers/*.test.ts`]),
+  chart("worker-stay", ["test/unit/worker/life/stay.test.ts"]),
   chart("worker-trust", [`${UNIT}/workers/*.test.ts`]),
   {
     name: "ledger",

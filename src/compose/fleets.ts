@@ -17,6 +17,7 @@ import type { SshOptions } from "../fleet/ssh/ssh-provider.ts";
 import type { Checked, FleetLabels, Provider } from "../fleet/provider.ts";
 import { readHostManifest } from "./host-manifest.ts";
 import type { Logger } from "../observe/log.ts";
+import { workerEnvironment } from "../fleet/worker-environment.ts";
 import { ALLOCATIONS_PREFIX } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
 import type { Store } from "../storage/store.ts";
@@ -127,11 +128,14 @@ export class ProviderDesk implements FleetPorts {
     provider: Provider,
     { fleet, allocation, epoch, slots }: Extract<FleetQuestion, { readonly verb: "launch" }>,
   ) {
-    const { bundleFor, coordinators: elsewhere, settings, log } = this.#parts;
-    const coordinators = settings.find(({ name }) => name === fleet)?.advertise ?? elsewhere();
+    const { bundleFor, coordinators: elsewhere, settings, log, clock } = this.#parts;
+    const own = settings.find(({ name }) => name === fleet);
+    const coordinators = own?.advertise ?? elsewhere();
+    const environment = own === undefined ? {} : workerEnvironment(own, clock.wallMs());
     try {
       const bundle = await bundleFor(allocation, coordinators);
-      const request = { ...this.#labels(fleet), allocation, epoch, slots, coordinators, bundle };
+      const names = { ...this.#labels(fleet), allocation, epoch };
+      const request = { ...names, slots, coordinators, environment, bundle };
       return await provider.launch(request);
     } catch (err) {
       log.error("the bundle of an allocation cannot be made", { fleet, allocation, err });

@@ -1,4 +1,6 @@
 // A worker as a process: takes up an id and its database, joins, leaves in good order when it is told to.
+import type { DrainCause } from "../../machines/spot-drain.ts";
+import type { StayLimits } from "../../machines/worker-stay.ts";
 import { assert } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import { failure, RolloutError } from "../base/errors.ts";
@@ -16,14 +18,16 @@ import type { Credentials } from "../transport/tls/identity.ts";
 import { Starter } from "../worker/children/starter.ts";
 import { cloudHints } from "../worker/preemption/cloud.ts";
 import { drainDeadlineMs, DrainRequests, machineEndsMs } from "../worker/preemption/compute-hint.ts";
-import type { ComputeHint, Hint } from "../worker/preemption/compute-hint.ts";
+import type { Cloud, ComputeHint, Hint } from "../worker/preemption/compute-hint.ts";
 import { parseMetadataUrl } from "../worker/preemption/metadata-http.ts";
 import type { MetadataAddress } from "../worker/preemption/metadata-http.ts";
-import { claimWorkerState } from "../worker/life/state-directory.ts";
-import type { ClaimedState } from "../worker/life/state-directory.ts";
+import { allocationsIn, claimWorkerState, removeAllocation } from "../worker/life/state-directory.ts";
+import type { ClaimedState, ClaimOptions } from "../worker/life/state-directory.ts";
 import type { WorkerOptions } from "../worker/worker.ts";
 import { Worker } from "../worker/worker.ts";
+import { hasUndelivered } from "../worker/work/outbox.ts";
 import { openCheckpointStore } from "./checkpoint-store.ts";
+import { deliverLeftResults } from "./left-results.ts";
 import { Monitor } from "./monitor.ts";
 import { holderNameOf } from "./store-holders.ts";
 import type { ProcessPorts } from "./process-ports.ts";
@@ -85,14 +89,12 @@ async function work(
   const downfall = new Downfall();
   const requests = new DrainRequests();
   let broken: RolloutError | undefined;
-  const request = (cause: "sigterm" | "operator" | "backend", targetMs?: number): void =>
+  const request = (cause: Exclude<DrainCause, Cloud>, targetMs?: number): void =>
     requests.say({ kind: "request", cause, targetMs, noticedAtMs: clock.monotonicMs() });
   void stop.then((why) => request("sigterm", why === "end-of-input" ? ALONE_TARGET_MS : undefined));
   const asking = { address: metadataAddress(config), clock, random, log };
   const cloud = cloudHints(config.worker.preemption, asking);
-  const own = await ownCertificate(config, workerId, clock);
-  if (own === undefined) await refuseForeignBundle(config, clock);
-  const claimed = await claimState(config, own?.workerId ?? workerId, isOfLocalRun, ports);
+  const { credentials, isAllocation, ...claimed } = await claim(config, { isOfLocalRun, workerId }, ports);
   const told = await openTold(config, ports, claimed.workerId);
   const plugins = await openWorkerPlugins({
     ...{ config, manifests, environment, ports, starter, workerId: claimed.workerId },
@@ -105,14 +107,14 @@ async function work(
     await claimed.store.close();
     throw error;
   });
+  let isDone = false;
   try {
     const worker = await Worker.start({
       runId: config.runId,
       ...claimed,
       boot: bootId(),
-      address: config.worker.coordinatorAddr,
-      credentials: own ?? { kind: "enrolment", load: () => enrolmentOf(config, clock) },
-      slots: config.worker.slots,
+      ...{ address: config.worker.coordinatorAddr, slots: config.worker.slots },
+      credentials,
       work: {
         plugins: plugins.source,
         limits: { maxOutputBytes: config.limits.outputBytes, maxStateBytes: config.limits.stateBytes },
@@ -121,13 +123,13 @@ async function work(
         checkpointIntervalMs: config.worker.checkpointIntervalMs,
         checkpointStore: await openCheckpointStore(config, environment, claimed.workerId, clock),
       },
-      heartbeatIntervalMs: config.liveness.heartbeatIntervalMs,
-      selfFenceTimeoutMs: config.liveness.workerSelfFenceTimeoutMs,
-      failureTimeoutMs: config.liveness.coordinatorFailureTimeoutMs,
+      ...timesOf(config),
       ...{ clock, random, events, log },
       onFatal: downfall.because,
       onStep: told?.onStep,
       onDrainAsked: () => request("operator"),
+      stay: stayOf(config),
+      onLeaving: (cause) => request(cause),
       onEnded: (error: RolloutError) => downfall.because(error),
     });
     reportOn(monitor, { worker, starter, worker_id: claimed.workerId });
@@ -136,6 +138,7 @@ async function work(
     } finally {
       await worker.stop();
     }
+    isDone = isAllocation && !(await hasUndelivered(claimed.store));
   } catch (error) {
     throw ownDamage(error, claimed.store.location);
   } finally {
@@ -143,7 +146,54 @@ async function work(
     await plugins.close();
     await claimed.store.close();
   }
+  if (isDone) await removeAllocation(config.worker.stateDir, claimed.workerId);
   if (broken !== undefined) throw broken;
+}
+
+/** The deadlines by which a worker is alive. */
+function timesOf({
+  liveness,
+}: ClientConfig): Pick<WorkerOptions, "heartbeatIntervalMs" | "selfFenceTimeoutMs" | "failureTimeoutMs"> {
+  const { heartbeatIntervalMs, workerSelfFenceTimeoutMs, coordinatorFailureTimeoutMs } = liveness;
+  return {
+    ...{ heartbeatIntervalMs, selfFenceTimeoutMs: workerSelfFenceTimeoutMs },
+    failureTimeoutMs: coordinatorFailureTimeoutMs,
+  };
+}
+
+interface Claim extends ClaimedState {
+  readonly credentials: WorkerOptions["credentials"];
+  /** It is the worker of an allocation of a fleet. */
+  readonly isAllocation: boolean;
+}
+
+/** The worker that this process is, with its database. One of a fleet has delivered what others have left here. */
+async function claim(
+  config: ClientConfig,
+  { isOfLocalRun, workerId }: Pick<WorkerProcessOptions, "isOfLocalRun" | "workerId">,
+  ports: ProcessPorts,
+): Promise<Claim> {
+  const { clock } = ports;
+  const own = await ownCertificate(config, workerId, clock);
+  const bearer = own === undefined ? await bearerOfBundle(config, clock) : undefined;
+  // The bundle of an allocation has the id of its worker. It may have expired when a process takes another's place.
+  const isAllocation =
+    workerId !== undefined &&
+    (bearer === workerId || (await allocationsIn(config.worker.stateDir)).includes(workerId));
+  const openStore = storeOpener(isOfLocalRun, ports);
+  const wanted = { workerId: own?.workerId ?? workerId, isAllocation, openStore };
+  const claimed = await claimState(config, wanted, ports);
+  const enrolment = (): Promise<Credentials> => enrolmentOf(config, clock);
+  if (isAllocation) await deliverLeftResults(config, { ...claimed, openStore, enrolment }, ports);
+  return { ...claimed, isAllocation, credentials: own ?? { kind: "enrolment", load: enrolment } };
+}
+
+/** Undefined where it stays until it is told to leave. */
+function stayOf({ worker }: ClientConfig): StayLimits | undefined {
+  const { orphanTimeoutMs: orphanMs = null, leaveAfterMs: lifetimeMs = null } = worker;
+  const { idleTimeoutMs: idleMs = null } = worker;
+  const isLimited = [orphanMs, lifetimeMs, idleMs].some((limitMs) => limitMs !== null);
+  return isLimited ? { orphanMs, lifetimeMs, idleMs } : undefined;
 }
 
 /** The inspector that is told of its charts; undefined where none is configured, and its code is not loaded then. */
@@ -185,15 +235,19 @@ function ownDamage(error: unknown, location?: string): unknown {
   return failure("worker_store_corrupt", { path, key, reason }, error);
 }
 
+type OpenWorkerStore = (path: string) => Promise<Store>;
+
+function storeOpener(isOfLocalRun: boolean, { clock, log }: ProcessPorts): OpenWorkerStore {
+  const holderName = holderNameOf("worker", isOfLocalRun);
+  return (path) => openLevelStore({ path, holderName, clock, log });
+}
+
 function claimState(
   { worker: { stateDir } }: ClientConfig,
-  workerId: WorkerId | undefined,
-  isOfLocalRun: boolean,
-  { clock, random, log }: ProcessPorts,
+  wanted: Pick<ClaimOptions, "workerId" | "isAllocation" | "openStore">,
+  { clock, random }: ProcessPorts,
 ): Promise<ClaimedState> {
-  const holderName = holderNameOf("worker", isOfLocalRun);
-  const openStore = (path: string): Promise<Store> => openLevelStore({ path, holderName, clock, log });
-  return claimWorkerState({ stateDir, workerId, clock, random, openStore }).catch((error: unknown) => {
+  return claimWorkerState({ ...wanted, stateDir, clock, random }).catch((error: unknown) => {
     throw ownDamage(error);
   });
 }
@@ -238,11 +292,15 @@ async function enrolmentOf(config: ClientConfig, clock: Clock): Promise<Credenti
   return bundle.credentials;
 }
 
-/** Refuses a bundle of another run before anything is made in the state directory, which a mistyped run would claim for good. */
-async function refuseForeignBundle(config: ClientConfig, clock: Clock): Promise<void> {
+/**
+ * The id in the bundle; undefined when it cannot be read. Refuses one of another run before anything is made in the state directory,
+ * which a mistyped run would claim for good.
+ */
+async function bearerOfBundle(config: ClientConfig, clock: Clock): Promise<string | undefined> {
   // One that cannot be read is complained of when it is needed: a worker with a certificate of its own needs none.
   const bundle = await loadBundle(config.worker.enrolment, ["enrolment"], clock).catch(() => undefined);
   if (bundle !== undefined) refuseForeign(bundle, config);
+  return bundle?.facts.identity.id;
 }
 
 function refuseForeign({ facts }: Bundle, { runId, worker }: ClientConfig): void {

@@ -87,6 +87,13 @@ export const FLEET_FIELDS = {
     max: "365d",
     doc: "A worker ends after so long, and another takes its place.",
   },
+  orphan_timeout: {
+    kind: "duration",
+    default: "30m",
+    min: "1s",
+    max: "30d",
+    doc: "A worker to which no coordinator has answered for so long ends by itself.",
+  },
   price_per_hour: {
     kind: "number",
     above: 0,

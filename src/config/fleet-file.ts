@@ -52,8 +52,8 @@ function readFleet(reader: FieldReader, table: string, directory: string): Fleet
     ...{ pollIntervalMs: read("poll_interval"), startTimeoutMs: read("start_timeout") },
     ...{ queueTimeoutMs: read("queue_timeout"), idleTimeoutMs: read("idle_timeout") },
     ...{ finishWithinMs: read("finish_within"), maxPending: read("max_pending") },
-    ...{ maxLifetimeMs: read("max_lifetime"), ...amounts, stopAtMs: readTime(reader, `${table}.stop_at`) },
-    advertise,
+    ...{ maxLifetimeMs: read("max_lifetime"), orphanTimeoutMs: read("orphan_timeout"), ...amounts },
+    ...{ stopAtMs: readTime(reader, `${table}.stop_at`), advertise },
   };
 }
 

@@ -16,6 +16,8 @@ export interface FleetSettings {
   readonly finishWithinMs: number;
   readonly maxPending: number;
   readonly maxLifetimeMs: number | undefined;
+  /** Its workers end by themselves when no coordinator has answered for so long. */
+  readonly orphanTimeoutMs: number;
   readonly pricePerHour: number | undefined;
   readonly maxMachineHours: number | undefined;
   readonly maxCost: number | undefined;

@@ -4,8 +4,8 @@
 // nobody knows whether it has taken effect is `unknown`, and the list finds it. Nothing is listed or stopped that does not carry the labels.
 // Reasons and logs have no secrets.
 //
-// The room: this file is the port; `bounded-child` runs the programs of other systems, `exec` is the provider that is a program of the user's, and
-// `ssh` has hosts.
+// The room: this file is the port; `worker-environment` says what its workers are told beside that; `bounded-child` runs the programs of
+// other systems, `exec` is the provider that is a program of the user's, and `ssh` has hosts.
 
 /** The name of an allocation in every system, but for its own id. */
 export interface FleetLabels {
@@ -23,6 +23,8 @@ export interface LaunchRequest extends FleetLabels {
   readonly slots: number;
   /** Where the worker finds coordinators. */
   readonly coordinators: readonly string[];
+  /** Variables of the worker's environment: no secrets. */
+  readonly environment: Readonly<Record<string, string>>;
   /** A secret: an enrolment bundle, good for this allocation alone. Null where the run's certificates come from elsewhere. */
   readonly bundle: string | null;
 }

@@ -26,6 +26,7 @@ const FACTS: Readonly<Record<ChartName, readonly string[]>> = {
   "release-stage": ["release"],
   run: ["run_id", "pending", "delayed", "running", "done", "failed", "workers"],
   "worker-lifecycle": ["worker_id", "incarnation"],
+  "worker-stay": ["worker_id", "cause"],
   "worker-trust": ["worker_id"],
   "work-item": ["item", "worker", "attempt"],
   execution: ["item", "attempt"],

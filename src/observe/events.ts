@@ -185,7 +185,7 @@ const TABLE = {
       worker_id: WORKER,
       incarnation: INCARNATION,
       cause: text(
-        "what asked for it: `aws`, `gcp`, `sigterm`, `operator` (also a fleet) or `backend` (it does not start)",
+        "what asked for it: `aws`, `gcp`, `sigterm`, `operator` (also a fleet), `backend` (it does not start), or the worker itself: `orphan`, `lifetime` or `idle`",
       ),
       deadline_ms: number("time from now until what still runs is abandoned"),
     },

@@ -42,6 +42,8 @@ export interface ChartStep {
 export interface ActorSystemOptions {
   readonly store: Store;
   readonly charts: Readonly<Record<string, Chart>>;
+  /** The beginning of the addresses that are this system's; unless said, all that the store has. */
+  readonly under?: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -92,10 +94,14 @@ export class ActorSystem {
     this.#options = options;
   }
 
-  /** Restores every actor of the store. Fails with `store_newer` or `store_corrupt`, naming the key. */
+  /** Restores its actors from the store. Fails with `store_newer` or `store_corrupt`, naming the key. */
   static async open(options: ActorSystemOptions): Promise<ActorSystem> {
     const system = new ActorSystem(options);
-    for await (const page of pagesUnder(options.store, ACTORS_PREFIX, RESTORE_PAGE))
+    for await (const page of pagesUnder(
+      options.store,
+      `${ACTORS_PREFIX}${options.under ?? ""}`,
+      RESTORE_PAGE,
+    ))
       for (const { key, value } of page) system.#restore(key, value);
     return system;
   }

@@ -21,6 +21,7 @@ import { claimStore } from "../storage/store-identity.ts";
 import type { Store } from "../storage/store.ts";
 import type { Client, ClientOptions } from "../transport/client.ts";
 import { openClient } from "../transport/client.ts";
+import type { StayEnd, StayLimits } from "../../machines/worker-stay.ts";
 import type { ChartStep } from "../runtime/driver.ts";
 import type { Credentials } from "../transport/tls/identity.ts";
 import { Certificate } from "./life/certificate.ts";
@@ -28,6 +29,7 @@ import type { DrainRequest } from "./life/drain.ts";
 import { Drain } from "./life/drain.ts";
 import type { HeartbeatOptions } from "./life/heartbeat.ts";
 import { Heartbeat } from "./life/heartbeat.ts";
+import { Stay } from "./life/stay.ts";
 import { nextIncarnation, readSeenEpochs, writeSeenEpochs } from "./life/worker-records.ts";
 import { EpochGuard } from "./link/epoch-guard.ts";
 import type { SeenEpoch } from "./link/epoch-guard.ts";
@@ -62,6 +64,10 @@ export interface WorkerOptions {
   readonly onFatal: (error: unknown) => void;
   /** An operator wants the worker to drain. Called once. */
   readonly onDrainAsked?: () => void;
+  /** How long it stays of its own accord; without end, unless said. */
+  readonly stay?: StayLimits | undefined;
+  /** It wants to drain of its own accord. Called once. */
+  readonly onLeaving?: (cause: StayEnd) => void;
   /** Told of the steps of its charts: of its drain, and of each execution. Total. */
   readonly onStep?: ((step: ChartStep) => void) | undefined;
   /**
@@ -101,6 +107,7 @@ export class Worker {
   readonly #meter = new WorkerMeter();
   #work: Workload | undefined;
   #drain: Drain | undefined;
+  #stay: Stay | undefined;
   #isDrainAsked = false;
   #isAtRisk = false;
   #connection: Client | undefined;
@@ -188,7 +195,7 @@ export class Worker {
 
   /** Ends at once and without a goodbye; what is on disk stays. */
   async stop(): Promise<void> {
-    const stopping = this.#drain?.stop();
+    const stopping = Promise.all([this.#drain?.stop(), this.#stay?.stop()]);
     await this.#certificate?.stop();
     await this.#connecting;
     await this.#work?.stop();
@@ -210,6 +217,13 @@ export class Worker {
       ...{ ...this.#options, incarnation, boot, work: workload },
       learners: () => work.plugins.learners(),
       heartbeat: () => this.#heartbeat,
+    });
+    const { stay: limits } = this.#options;
+    if (limits === undefined) return;
+    this.#stay = await Stay.open({
+      ...{ ...this.#options, boot, limits },
+      idleSinceMs: () => workload.idleSinceMs,
+      onLeaving: (cause) => this.#options.onLeaving?.(cause),
     });
   }
 
@@ -257,11 +271,15 @@ export class Worker {
         this.#work?.sawAssignment(assignmentEpoch);
       },
       onAnswered: (afterMs) => this.#meter.answered(afterMs),
-      onFenced: () => {
+      onFenced: (provenAtMs) => {
         this.#meter.fenced();
         this.#work?.fenced();
+        this.#stay?.leaderLost(provenAtMs);
       },
-      onFenceLifted: () => this.#work?.distrust(),
+      onFenceLifted: () => {
+        this.#work?.distrust();
+        this.#stay?.leaderAnswered();
+      },
       onDrainAsked: () => {
         if (!this.#isDrainAsked) this.#options.onDrainAsked?.();
         this.#isDrainAsked = true;
@@ -306,6 +324,7 @@ export class Worker {
     this.#work?.start();
     this.#work?.wake();
     if (this.#heartbeat?.answers !== 1) return;
+    this.#stay?.leaderAnswered();
     const address = showAddresses(this.#options.address);
     this.#options.log.info("a coordinator knows this worker", { address });
     this.#heartbeat.beatNow();

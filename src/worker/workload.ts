@@ -101,11 +101,14 @@ export class Workload implements DrainedWork {
   readonly #executor: Executor;
   readonly #uplink: CheckpointUplink;
   readonly #partitions: Partitions | undefined;
+  /** Monotonic. */
+  #endedAtMs: number;
   #session: Session | undefined;
 
   private constructor(options: WorkOptions, limits: WorkLimits, outbox: Outbox) {
     this.#options = options;
     this.#outbox = outbox;
+    this.#endedAtMs = options.clock.monotonicMs();
     this.#uplink = new CheckpointUplink({
       clock: options.clock,
       intervalMs: options.checkpointIntervalMs ?? CHECKPOINT_INTERVAL_MS,
@@ -119,6 +122,7 @@ export class Workload implements DrainedWork {
       mayStart: () => this.#mayStart(),
       mayBegin: () => this.#isTrusted(),
       onFinished: (finished) => {
+        this.#endedAtMs = options.clock.monotonicMs();
         options.onAttemptEnded?.(finished);
         this.#outbox.add(finished);
       },
@@ -206,6 +210,12 @@ export class Workload implements DrainedWork {
   /** Items that wait for a slot. */
   get waiting(): number {
     return this.#executor.counts.waiting;
+  }
+
+  /** Since when nothing executes or waits here, monotonic; undefined while something does. */
+  get idleSinceMs(): number | undefined {
+    const { executing, waiting } = this.#executor.counts;
+    return executing + waiting > 0 ? undefined : this.#endedAtMs;
   }
 
   /** The share of the slots that execute, 0 to 1. */

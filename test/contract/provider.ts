@@ -33,7 +33,8 @@ const [ONE, OTHER] = ["01JZ8Q6T0C5V9W3R7X2Y4B6D90", "01JZ8Q6T0C5V9W3R7X2Y4B6D91"
 
 export function launchOf(allocation: string): LaunchRequest {
   const bundle = "# a secret\n-----BEGIN KEY-----\nabc/+=\n-----END KEY-----\n";
-  return { ...LABELS, allocation, epoch: 3, slots: 2, coordinators: ["127.0.0.1:1"], bundle };
+  const environment = { ROLLOUT_WORKER_ORPHAN_TIMEOUT: "1800000ms" };
+  return { ...LABELS, allocation, epoch: 3, slots: 2, coordinators: ["127.0.0.1:1"], environment, bundle };
 }
 
 function nameOf(allocation: string): FleetLabels & { readonly allocation: string; readonly ref: string } {

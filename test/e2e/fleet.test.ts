@@ -1,75 +1,16 @@
 // A fleet with real processes: workers come with the backlog, one that is killed is replaced, a coordinator that is killed finds its own again, and
 // nobody is left at the end.
-import { readFile, readdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { writeFile } from "node:fs/promises";
 import { expect } from "chai";
-import type { RunStatus } from "../../src/client/run-status.ts";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
-import { GATED_MANIFEST, writeGatedFunction } from "./gated-items.ts";
+import { GATED_MANIFEST } from "./gated-items.ts";
 import type { GatedItem } from "./gated-items.ts";
-import { restartableAddress } from "../support/listeners.ts";
-import type { RolloutProcess } from "../support/rollout-process.ts";
+import { configureFleet, endWorkers, isRunning, lead, started, status } from "./local-fleet.ts";
 
-const LOCAL = fileURLToPath(new URL("../../examples/fleet/local", import.meta.url));
-const PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url));
-const CONFIG = "fleet.toml";
 /** Beside those that are looked at. */
 const FURTHER = ["starting", "queued", "machine_hours", "cost", "reason", "min", "max"];
-const env = { ROLLOUT_PROGRAM: `${process.execPath} ${PROGRAM}` };
-
-/** A coordinator with a fleet of two workers at most. */
-async function lead(cluster: Cluster): Promise<RolloutProcess> {
-  return cluster.startCoordinator({ args: ["--config", CONFIG], env });
-}
-
-async function configureFleet(cluster: Cluster): Promise<void> {
-  await cluster.configure({ "transport.listen_addr": await restartableAddress() });
-  const fleet = [
-    ...["[[fleet]]", 'name = "here"', 'provider = "exec"', `command = ["${LOCAL}"]`, "max = 2"],
-    ...['poll_interval = "200ms"', 'idle_timeout = "500ms"', 'finish_within = "0s"', ""],
-  ].join("\n");
-  await writeGatedFunction(cluster.directory);
-  await writeFile(cluster.file(CONFIG), `${await readFile(cluster.file("rollout.toml"), "utf8")}\n${fleet}`);
-}
-
-/** Workers that the provider has started: by allocation, the process and its log. */
-async function started(
-  cluster: Cluster,
-): Promise<Map<string, { readonly pid: number; readonly log: string }>> {
-  const [all = "none"] = await readdir(cluster.file("data/fleet"));
-  const directory = cluster.file(join("data/fleet", all));
-  const found = new Map<string, { pid: number; log: string }>();
-  for (const id of await readdir(directory)) {
-    const [pid, log] = await Promise.all(
-      ["pid", "log"].map((name) => readFile(join(directory, id, name), "utf8").catch(() => "")),
-    );
-    // One without is about to be started.
-    if (pid !== "") found.set(id, { pid: Number.parseInt(pid ?? "", 10), log: log ?? "" });
-  }
-  return found;
-}
-
-function status(cluster: Cluster): Promise<RunStatus> {
-  return cluster.ask((client) => client.status());
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** They are in process groups of their own, which no test's end reaches. */
-async function endWorkers(cluster: Cluster): Promise<void> {
-  const workers = await started(cluster).catch(() => undefined);
-  for (const { pid } of workers?.values() ?? []) if (isRunning(pid)) process.kill(pid, "SIGKILL");
-}
 
 /** The commands about a fleet of two workers, which leave it as it was. */
 async function expectCommands(cluster: Cluster, allocation: string): Promise<void> {
@@ -165,7 +106,9 @@ async function story(cluster: Cluster): Promise<void> {
   expect([...workers.keys()]).to.have.members([lost, other.allocation, replaced.allocation]);
   for (const [id, { pid, log }] of workers) {
     expect(isRunning(pid), id).to.equal(false);
-    expect(log.split("worker starts").length - 1, id).to.equal(1);
+    // A worker that was killed may have left a result, which the next one has delivered in its name.
+    const own = log.split("\n").filter((line) => line.includes("worker starts") && line.includes(id));
+    expect(own, id).to.have.length(1);
   }
   expect(await next.stop()).to.deep.equal({ code: 0, signal: null });
 }

@@ -12,6 +12,7 @@ import type { ReleaseEvent } from "../../machines/release.ts";
 import type { RunEvent } from "../../machines/run.ts";
 import type { ItemEvent } from "../../machines/work-item.ts";
 import type { WorkerEvent } from "../../machines/worker-lifecycle.ts";
+import type { StayEvent } from "../../machines/worker-stay.ts";
 import type { TrustEvent } from "../../machines/worker-trust.ts";
 import { assert } from "../../src/base/assert.ts";
 import { seededRandom } from "../../src/base/random.ts";
@@ -46,6 +47,7 @@ const attemptOn = scenario<ExecutionEvent>();
 const drain = scenario<DrainEvent>();
 const item = scenario<ItemEvent>({ maxAttempts: 3, maxLost: 5 });
 const life = scenario<WorkerEvent>({ incarnation: "01B" });
+const aStay = scenario<StayEvent>();
 const trust = scenario<TrustEvent>({ incarnation: "01B" });
 
 const claimed: RoleEvent = { type: "lease.free", weight: 1, isItsTurn: true, hasQuorum: true };
@@ -59,6 +61,11 @@ const requested: DrainEvent = {
   atMs: 85_000,
   deadlineMs: 100_000,
   machineEndsMs: 115_000,
+};
+
+const stayBegins: StayEvent = {
+  ...{ type: "worker.started", atMs: 80_000, boot: "this boot" },
+  limits: { orphanMs: 30_000, lifetimeMs: 100_000, idleMs: 20_000 },
 };
 
 const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = {
@@ -204,6 +211,13 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
       { type: "beat.timedOut" },
     ),
     gone: life({ type: "worker.left", incarnation }),
+  },
+  "worker-stay": {
+    "nothing known": aStay(),
+    alone: aStay(stayBegins),
+    idle: aStay(stayBegins, { type: "leader.answered", atMs: 80_500 }),
+    working: aStay(stayBegins, { type: "leader.answered", atMs: 80_500 }, { type: "work.began" }),
+    leaving: aStay(stayBegins, { type: "time.passed", atMs: 110_000 }),
   },
   "worker-trust": {
     trusted: trust(),

@@ -149,6 +149,11 @@ const flushing: Expected = {
   then: [{ type: "results.flushed" }, "Drained"],
 };
 
+const stays = {
+  ...{ orphanMs: 30_000, lifetimeMs: 100_000, idleMs: 20_000, boot: "this boot", beganAtMs: 80_000 },
+  ...{ awaitedFromMs: 80_000, untilMs: 110_000, cause: null },
+};
+
 const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
   "allocation@1": {
     "asked for": {
@@ -346,6 +351,42 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       state: "Pending",
       context: { ...attempt, ...budgets, trial: "01R", tried: "01R" },
       then: [{ type: "item.assigned", ...attempt }, "Running"],
+    },
+  },
+  "worker-stay@1": {
+    "nothing known": {
+      state: "Alone",
+      context: {
+        ...{ orphanMs: null, lifetimeMs: null, idleMs: null, boot: "", beganAtMs: 0, awaitedFromMs: 0 },
+        ...{ untilMs: Number.MAX_SAFE_INTEGER, cause: null },
+      },
+      then: [{ type: "leader.answered", atMs: 1 }, "Idle"],
+    },
+    alone: {
+      state: "Alone",
+      context: stays,
+      then: [{ type: "time.passed", atMs: 110_000 }, "Leaving"],
+    },
+    idle: {
+      state: "Idle",
+      context: { ...stays, awaitedFromMs: 80_500, untilMs: 100_500 },
+      then: [{ type: "work.began" }, "Working"],
+    },
+    working: {
+      state: "Working",
+      context: { ...stays, awaitedFromMs: 80_500, untilMs: 180_000 },
+      then: [{ type: "leader.lost", atMs: 81_000 }, "Alone"],
+    },
+    leaving: {
+      state: "Leaving",
+      context: { ...stays, untilMs: Number.MAX_SAFE_INTEGER, cause: "orphan" },
+      then: [
+        {
+          ...{ type: "worker.started", atMs: 120_000, boot: "this boot" },
+          limits: { orphanMs: null, lifetimeMs: null, idleMs: null },
+        },
+        "Alone",
+      ],
     },
   },
   "worker-trust@1": {

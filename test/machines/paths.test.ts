@@ -15,6 +15,7 @@ import { key } from "../../machines/key.ts";
 import { workItem } from "../../machines/work-item.ts";
 import type { ItemContext } from "../../machines/work-item.ts";
 import { workerLifecycle } from "../../machines/worker-lifecycle.ts";
+import { workerStay } from "../../machines/worker-stay.ts";
 import { workerTrust } from "../../machines/worker-trust.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { silentLogger } from "../../src/observe/log.ts";
@@ -280,6 +281,21 @@ const drainAskedPaths: PathOptions<typeof workerLifecycle> = {
   ],
 };
 
+const stayLimits = { orphanMs: 30, lifetimeMs: 100, idleMs: 20 };
+
+const stayPaths: PathOptions<typeof workerStay> = {
+  machine: workerStay,
+  events: () => [
+    { type: "worker.started", atMs: 10, boot: "this boot", limits: stayLimits },
+    { type: "leader.answered", atMs: 20 },
+    { type: "leader.lost", atMs: 15 },
+    { type: "work.began" },
+    { type: "work.ended", atMs: 25 },
+    { type: "time.passed", atMs: 50 },
+    { type: "time.passed", atMs: 110 },
+  ],
+};
+
 const trustPaths: PathOptions<typeof workerTrust> = {
   machine: workerTrust,
   input: { incarnation: "01A", maxFailuresInRow: 2 },
@@ -423,6 +439,7 @@ describe("generated paths", () => {
       simple: simplePaths(lifePaths("01B")),
       shortest: shortestPaths(drainAskedPaths),
     },
+    { chart: "worker-stay", ...both(stayPaths) },
     {
       chart: "worker-trust",
       ...trustPaths,

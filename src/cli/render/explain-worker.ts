@@ -73,6 +73,9 @@ const DRAIN_CAUSES: Readonly<Record<string, string>> = {
   sigterm: "its process was asked to end",
   operator: "an operator has asked for it",
   backend: "its backend does not start",
+  orphan: "no coordinator answered for worker.orphan_timeout",
+  lifetime: "it has been there for worker.leave_after",
+  idle: "it had nothing to do for worker.idle_timeout",
 };
 
 function drainSentences({ drain }: WorkerDetail): string[] {

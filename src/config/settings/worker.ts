@@ -89,6 +89,27 @@ export const WORKER_SETTINGS = {
     roles: worker,
     doc: "How long a worker waits while its machine has no room for any process or file of an attempt. Then it hands its items back and ends with `backend_broken`.",
   },
+  "worker.orphan_timeout": {
+    kind: "duration",
+    min: "1s",
+    max: "30d",
+    roles: worker,
+    doc: "A worker to which no coordinator has answered for so long drains and ends with exit code 0; results that it could not deliver stay in its state directory. Without it the worker goes on asking.",
+  },
+  "worker.leave_after": {
+    kind: "duration",
+    min: "1s",
+    max: "365d",
+    roles: worker,
+    doc: "A worker drains and ends so long after its start, whatever there is to do. A process that takes the place of one that was killed goes on counting, until the machine is started anew.",
+  },
+  "worker.idle_timeout": {
+    kind: "duration",
+    min: "1s",
+    max: "30d",
+    roles: worker,
+    doc: "A worker that has had nothing to do for so long, while a coordinator answers, drains and ends.",
+  },
   "worker.on_fence": {
     kind: "choice",
     choices: ["finish", "abort"],

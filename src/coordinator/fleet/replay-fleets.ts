@@ -62,7 +62,12 @@ function nothingOf(name: string): FleetSettings {
   return {
     ...{ name, slots: 1, min: 0, max: 0, pollIntervalMs: 30_000, startTimeoutMs: 300_000 },
     ...{ queueTimeoutMs: undefined, idleTimeoutMs: 0, finishWithinMs: 0, maxPending: 1 },
-    ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
+    ...{
+      maxLifetimeMs: undefined,
+      orphanTimeoutMs: 1_800_000,
+      pricePerHour: undefined,
+      maxMachineHours: undefined,
+    },
     ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },
     provider: { kind: "exec", command: ["false"], timeoutMs: 1_000, directory: "/" },
   };

@@ -201,8 +201,9 @@ export class SshProvider implements Provider {
     request: LaunchRequest,
     manifest: string | undefined,
   ): Promise<LaunchVerdict> {
-    const { hosts, program, environment, words } = this.#options;
+    const { hosts, program, words } = this.#options;
     const { allocation, bundle } = request;
+    const environment = { ...request.environment, ...this.#options.environment };
     const slots = hosts.find((each) => each.host === host)?.slots ?? request.slots;
     const tunnel = await this.#tunnels?.open(host);
     if (tunnel?.kind === "closed") return { kind: "refused", reason: tunnel.reason };

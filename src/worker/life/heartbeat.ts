@@ -1,5 +1,6 @@
 // The room of a worker's life. state-directory.ts gives the process its id and its store, worker-records.ts is kept in that store;
-// certificate.ts enrols and renews; heartbeat.ts and its beat-book.ts keep the worker known and fence it; drain.ts ends it.
+// certificate.ts enrols and renews; heartbeat.ts and its beat-book.ts keep the worker known and fence it; stay.ts says when it
+// leaves of its own accord, and drain.ts ends it.
 //
 // Here is its side of being alive: one stream of beats, opened again with jittered backoff for as long as the worker
 // lives. Says what is wrong once when it changes, in one line, and never gives up by itself: a coordinator that restarts
@@ -45,8 +46,11 @@ export interface HeartbeatOptions {
   }) => void;
   /** A beat was answered so long after it was sent. */
   readonly onAnswered?: (afterMs: number) => void;
-  /** The self-fence begins: nothing may be started, and what runs may soon be others'. Called once for each. */
-  readonly onFenced?: () => void;
+  /**
+   * The self-fence begins: nothing may be started, and what runs may soon be others'. The last beat that was answered was sent then.
+   * Called once for each.
+   */
+  readonly onFenced?: (provenAtMs: number) => void;
   /** The answer that comes now ends a self-fence: what this worker had may be others' by now. Called before `onAccepted`. */
   readonly onFenceLifted?: () => void;
   /** An operator wants this worker to drain. May be called with each answer. */
@@ -170,7 +174,7 @@ export class Heartbeat {
     const [begins, ends] = [fenced && !this.#fenced, !fenced && this.#fenced];
     this.#fenced = fenced;
     if (begins) log.warn("self-fenced: no answer from a coordinator");
-    if (begins) onFenced?.();
+    if (begins) onFenced?.(this.#book.provenAtMs);
     if (ends) log.info("self-fence lifted: a coordinator answers again");
   }
 

@@ -19,7 +19,7 @@ export type Hint =
       /** Monotonic; never later than the moment from which `leadMs` counts. */
       readonly noticedAtMs: number;
     }
-  /** Somebody wants the worker gone: SIGTERM, or `worker drain`. */
+  /** Somebody wants the worker gone: SIGTERM, `worker drain`, or it goes of its own accord. */
   | {
       readonly kind: "request";
       readonly cause: Exclude<DrainCause, Cloud>;
@@ -55,6 +55,9 @@ const DRAIN_TARGET_MS: Readonly<Record<DrainCause, number>> = {
   operator: 15_000,
   // Nothing that runs will come to an end.
   backend: 0,
+  orphan: 15_000,
+  lifetime: 15_000,
+  idle: 15_000,
 };
 
 /**

@@ -13,6 +13,7 @@ import type { Result, ResultBatch } from "../../gen/rollout/v1/work_pb.ts";
 import { decodeRecord, encodeRecord, okOrFailure } from "../../storage/codec.ts";
 import { OUTBOX_PREFIX, outboxKey } from "../../storage/keys.ts";
 import { pagesUnder } from "../../storage/records.ts";
+import { prefixRange } from "../../storage/store.ts";
 import type { Store } from "../../storage/store.ts";
 import { attemptKey } from "./backlog.ts";
 import type { Executed } from "./backlog.ts";
@@ -354,6 +355,11 @@ export class Outbox {
     this.#whenFlushed.resolve();
     this.#whenFlushed = undefined;
   }
+}
+
+/** Whether results lie in the store of a worker that no coordinator has acknowledged. */
+export async function hasUndelivered(store: Store): Promise<boolean> {
+  return (await store.scan({ ...prefixRange(OUTBOX_PREFIX), limit: 1 })).length > 0;
 }
 
 const NO_BYTES = new Uint8Array(0);

@@ -30,7 +30,15 @@ describe("fleets in rollout.toml", () => {
   it("have a name, a provider and a maximum, and defaults for the rest", () => {
     expect(read(WHOLE)).to.deep.equal([
       {
-        ...{ name: "spot", slots: 1, min: 0, max: 40, pollIntervalMs: 10_000, startTimeoutMs: 300_000 },
+        ...{
+          name: "spot",
+          slots: 1,
+          min: 0,
+          max: 40,
+          pollIntervalMs: 10_000,
+          startTimeoutMs: 300_000,
+          orphanTimeoutMs: 1_800_000,
+        },
         ...{ queueTimeoutMs: undefined, idleTimeoutMs: 60_000, finishWithinMs: 600_000, maxPending: 8 },
         ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
         ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },

@@ -20,7 +20,15 @@ import type { ListedAllocation, SilentPlace } from "../../../../src/fleet/provid
 import { MemoryStore } from "../../../../src/storage/memory/memory-store.ts";
 
 export const SETTINGS: FleetSettings = {
-  ...{ name: "spot", slots: 1, min: 0, max: 4, pollIntervalMs: 1_000, startTimeoutMs: 60_000 },
+  ...{
+    name: "spot",
+    slots: 1,
+    min: 0,
+    max: 4,
+    pollIntervalMs: 1_000,
+    startTimeoutMs: 60_000,
+    orphanTimeoutMs: 1_800_000,
+  },
   ...{ queueTimeoutMs: undefined, idleTimeoutMs: 5_000, finishWithinMs: 0, maxPending: 8 },
   ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
   ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },

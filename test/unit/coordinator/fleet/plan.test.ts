@@ -19,7 +19,15 @@ const STEP_MS = 1_000;
 const POLL_MS = 10_000;
 
 const SETTINGS: FleetSettings = {
-  ...{ name: "spot", slots: 4, min: 0, max: 20, pollIntervalMs: POLL_MS, startTimeoutMs: 300_000 },
+  ...{
+    name: "spot",
+    slots: 4,
+    min: 0,
+    max: 20,
+    pollIntervalMs: POLL_MS,
+    startTimeoutMs: 300_000,
+    orphanTimeoutMs: 1_800_000,
+  },
   ...{ queueTimeoutMs: undefined, idleTimeoutMs: 60_000, finishWithinMs: 600_000, maxPending: 8 },
   ...{ maxLifetimeMs: undefined, pricePerHour: undefined, maxMachineHours: undefined },
   ...{ maxCost: undefined, maxCostPerHour: undefined, stopAtMs: undefined, advertise: undefined },

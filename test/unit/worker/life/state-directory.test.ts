@@ -6,11 +6,17 @@ import { isUlid } from "../../../../src/base/ids.ts";
 import { systemRandom } from "../../../../src/base/random.ts";
 import { openLevelStore } from "../../../../src/storage/level/level-store.ts";
 import type { ClaimedState, ClaimOptions } from "../../../../src/worker/life/state-directory.ts";
-import { claimWorkerState } from "../../../../src/worker/life/state-directory.ts";
+import {
+  allocationsIn,
+  allocationState,
+  claimWorkerState,
+  removeAllocation,
+} from "../../../../src/worker/life/state-directory.ts";
 import { writeRevoked } from "../../../../src/worker/life/worker-records.ts";
 import { newWorkerId } from "../../../support/certificates.ts";
 import { useClosers } from "../../../support/closers.ts";
 import { failureOf } from "../../../support/rejection.ts";
+import { workerId } from "../../../support/world-worker.ts";
 import { useTemporaryDirectory } from "../../../support/temporary-directory.ts";
 
 describe("the state directory of workers", () => {
@@ -21,6 +27,7 @@ describe("the state directory of workers", () => {
     const claimed = await claimWorkerState({
       stateDir: directory.file("state"),
       workerId: undefined,
+      isAllocation: false,
       openStore: (path) => openLevelStore({ path, holderName: "unit test", clock: systemClock }),
       clock: systemClock,
       random: systemRandom,
@@ -34,6 +41,20 @@ describe("the state directory of workers", () => {
     const { workerId, store } = await claim();
     expect(store.location).to.equal(directory.file(`state/workers/${workerId}`));
     expect((await readdir(directory.file("state/workers"))).filter(isUlid)).to.deep.equal([workerId]);
+  });
+
+  it("keeps workers of fleets apart: nobody takes over their ids, and what is left of one is found and removed", async () => {
+    const [one, other] = [workerId(1), workerId(2)] as const;
+    expect(await allocationsIn(directory.file("state"))).to.deep.equal([]);
+    const first = await claim({ workerId: one, isAllocation: true });
+    await first.store.close();
+    await claim({ workerId: other, isAllocation: true });
+    expect((await claim()).workerId).not.to.be.oneOf([one, other]);
+    const stateDir = directory.file("state");
+    expect(await allocationsIn(stateDir)).to.deep.equal([one, other]);
+    expect(allocationState(stateDir, one)).to.equal(first.store.location);
+    await removeAllocation(stateDir, one);
+    expect(await allocationsIn(stateDir)).to.deep.equal([other]);
   });
 
   it("gives a restarted worker the id that it had", async () => {
