@@ -35,6 +35,10 @@ export type FleetEvent =
   | { readonly type: "budget.spent"; readonly reason: string }
   /** The settings leave something again. */
   | { readonly type: "budget.left" }
+  /** Nobody could work any more, and the run was paused: a person decides. */
+  | { readonly type: "run.paused" }
+  /** Somebody who works is there again, or may be. */
+  | { readonly type: "help.came" }
   | { readonly type: "fleet.paused"; readonly reason: string; readonly by: string }
   | { readonly type: "fleet.resumed"; readonly by: string };
 
@@ -45,6 +49,7 @@ const failing = [
 const full = { target: "Cooling", actions: "noteFull" } as const;
 const paused = { target: "Paused", actions: "noteDecision" } as const;
 const spent = { target: "Spent", actions: ["noteReason", "announceSpent"] } as const;
+const left = { target: "Active", actions: "clearReason" } as const;
 const resumed = { target: "Active", actions: ["forgive", "noteDecision"] } as const;
 
 export const fleet = setup({
@@ -109,8 +114,8 @@ export const fleet = setup({
     // A person looks at what was wrong, and lets it go on.
     Halted: { on: { "fleet.resumed": resumed, "fleet.paused": paused } },
     Paused: { on: { "fleet.resumed": resumed } },
-    Spent: {
-      on: { "budget.left": { target: "Active", actions: "clearReason" }, "fleet.paused": paused },
-    },
+    Spent: { on: { "budget.left": left, "run.paused": "Deferred", "fleet.paused": paused } },
+    // A person was asked once. One who resumes the run without raising the budget is not asked again, by no leader.
+    Deferred: { on: { "budget.left": left, "help.came": "Spent", "fleet.paused": paused } },
   },
 });

@@ -29,6 +29,8 @@ describe("the chart of a fleet", () => {
       "time.passed": { type: "time.passed", atMs: 5 },
       "budget.spent": { type: "budget.spent", reason: "max_cost" },
       "budget.left": { type: "budget.left" },
+      "run.paused": { type: "run.paused" },
+      "help.came": { type: "help.came" },
       "fleet.paused": { type: "fleet.paused", reason: "at night", by: "ada" },
       "fleet.resumed": { type: "fleet.resumed", by: "bob" },
     },
@@ -41,6 +43,7 @@ describe("the chart of a fleet", () => {
           "budget.spent": "Spent / announceSpent; reason = max_cost",
           "fleet.paused": "Paused; reason = at night, by = ada",
           ...ignored("start.joined", "time.passed, too early", "time.passed", "budget.left", "fleet.resumed"),
+          ...ignored("run.paused", "help.came"),
         },
       },
       "Active, after a failure": {
@@ -53,6 +56,7 @@ describe("the chart of a fleet", () => {
           "budget.spent": "Spent / announceSpent; reason = max_cost",
           "fleet.paused": "Paused; reason = at night, by = ada",
           ...ignored("time.passed, too early", "time.passed", "budget.left", "fleet.resumed"),
+          ...ignored("run.paused", "help.came"),
         },
       },
       "Active, after there was no room": {
@@ -65,6 +69,7 @@ describe("the chart of a fleet", () => {
           "budget.spent": "Spent / announceSpent; reason = max_cost",
           "fleet.paused": "Paused; reason = at night, by = ada",
           ...ignored("time.passed, too early", "time.passed", "budget.left", "fleet.resumed"),
+          ...ignored("run.paused", "help.came"),
         },
       },
       Cooling: {
@@ -77,6 +82,7 @@ describe("the chart of a fleet", () => {
           "budget.spent": "Spent / announceSpent; reason = max_cost",
           "fleet.paused": "Paused; reason = at night, by = ada",
           ...ignored("time.passed, too early", "budget.left", "fleet.resumed"),
+          ...ignored("run.paused", "help.came"),
         },
       },
       "Cooling, until there is room": {
@@ -90,6 +96,7 @@ describe("the chart of a fleet", () => {
           "budget.spent": "Spent / announceSpent; reason = max_cost",
           "fleet.paused": "Paused; reason = at night, by = ada",
           ...ignored("time.passed, too early", "budget.left", "fleet.resumed"),
+          ...ignored("run.paused", "help.came"),
         },
       },
       Halted: {
@@ -98,7 +105,7 @@ describe("the chart of a fleet", () => {
           "fleet.paused": "Paused; reason = at night, by = ada",
           "fleet.resumed": 'Active; failuresInRow = 0, untilMs = 0, reason = "", by = bob',
           ...stopped,
-          ...ignored("budget.left"),
+          ...ignored("budget.left", "run.paused", "help.came"),
         },
       },
       Paused: {
@@ -106,16 +113,27 @@ describe("the chart of a fleet", () => {
         cells: {
           "fleet.resumed": 'Active; reason = "", by = bob',
           ...stopped,
-          ...ignored("budget.left", "fleet.paused"),
+          ...ignored("budget.left", "run.paused", "help.came", "fleet.paused"),
         },
       },
       Spent: {
         context: { ...fresh, reason: "max_cost" },
         cells: {
           "budget.left": 'Active; reason = ""',
+          "run.paused": "Deferred",
           "fleet.paused": "Paused; reason = at night, by = ada",
           ...stopped,
-          ...ignored("fleet.resumed"),
+          ...ignored("help.came", "fleet.resumed"),
+        },
+      },
+      Deferred: {
+        context: { ...fresh, reason: "max_cost" },
+        cells: {
+          "budget.left": 'Active; reason = ""',
+          "help.came": "Spent",
+          "fleet.paused": "Paused; reason = at night, by = ada",
+          ...stopped,
+          ...ignored("run.paused", "fleet.resumed"),
         },
       },
     },

@@ -121,6 +121,7 @@ const SCENARIOS: Readonly<Record<string, Readonly<Record<string, Scenario>>>> = 
     "cooling after a failure": aFleet({ type: "start.failed", untilMs: 2_000, reason: "no image" }),
     paused: aFleet({ type: "fleet.paused", reason: "at night", by: "ada" }),
     spent: aFleet({ type: "budget.spent", reason: "max_cost" }),
+    "spent, a person asked": aFleet({ type: "budget.spent", reason: "max_cost" }, { type: "run.paused" }),
   },
   key: {
     idle: aKey(),

@@ -260,6 +260,11 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<string, Expected>>>> = {
       context: { ...works, reason: "max_cost" },
       then: [{ type: "budget.left" }, "Active"],
     },
+    "spent, a person asked": {
+      state: "Deferred",
+      context: { ...works, reason: "max_cost" },
+      then: [{ type: "help.came" }, "Spent"],
+    },
   },
   "key@1": keys,
   "release@1": {

@@ -188,6 +188,8 @@ const fleetPaths: PathOptions<typeof fleet> = {
     { type: "time.passed", atMs: 5 },
     { type: "budget.spent", reason: "cost" },
     { type: "budget.left" },
+    { type: "run.paused" },
+    { type: "help.came" },
     { type: "fleet.paused", reason: "", by: "ada" },
     { type: "fleet.resumed", by: "ada" },
   ],

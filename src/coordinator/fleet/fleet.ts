@@ -15,7 +15,7 @@ export const fleetChart: CompiledChart<FleetContext, FleetEvent, FleetInput> = c
 /** So many starts that fail one after the other are no accident. */
 const FAILURES_MAX = 8;
 
-export type FleetState = "Active" | "Cooling" | "Halted" | "Paused" | "Spent";
+export type FleetState = "Active" | "Cooling" | "Halted" | "Paused" | "Spent" | "Deferred";
 
 /** Limits that a person has set in place of the file's. */
 export interface Scale {
@@ -105,6 +105,12 @@ export function openFleet(
 
 export function fleetStateOf({ row }: Pick<Fleet, "row">): FleetState {
   return fleetChart.nameOf(row) as FleetState;
+}
+
+/** Its budget is used up. */
+export function isSpent(fleet: Pick<Fleet, "row">): boolean {
+  const state = fleetStateOf(fleet);
+  return state === "Spent" || state === "Deferred";
 }
 
 /** The settings with what a person has said since. */

@@ -17,7 +17,7 @@ import { at, end, launch, moveFleet, writeFleet } from "./books.ts";
 import { allowanceOf, spentMsOf } from "./budget.ts";
 import { itemMsOf, learnWork, slotsWanted } from "./demand.ts";
 import type { Demand } from "./demand.ts";
-import { accountOf, countsOf, fleetStateOf, liveOf } from "./fleet.ts";
+import { accountOf, countsOf, fleetStateOf, isSpent, liveOf } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import { followWorkers, onLaunched, onListed, onLog } from "./heard.ts";
 import { shownDetail, shownFleet, steerFleet } from "./operator.ts";
@@ -54,7 +54,6 @@ export class Fleets {
   #endedBefore: number | undefined;
   /** Since when something executes while nothing has ended, monotonic. */
   #executingSinceMs: number | undefined;
-  #hasPausedRun = false;
   /** Slots for all of the work, as they were wanted last. */
   #slotsWanted = 0;
 
@@ -147,7 +146,7 @@ export class Fleets {
     for (const fleet of this.#inOrder()) {
       slotsElsewhere += this.#look(turn, fleet, run, slotsElsewhere) * fleet.settings.slots;
     }
-    this.#pauseIfSpent(run);
+    this.#pauseIfSpent(turn, run);
   }
 
   /** The cheapest first; then as in the file. */
@@ -247,17 +246,17 @@ export class Fleets {
     }
   }
 
-  /** Nobody is left who could work, and no fleet may start anybody: a person decides. Asked once. */
-  #pauseIfSpent(run: FleetRun): void {
-    const spent = this.all.filter((fleet) => fleetStateOf(fleet) === "Spent");
+  /** Nobody is left who could work, and no fleet may start anybody: a person decides. Asked once, whichever leader asks. */
+  #pauseIfSpent(turn: FleetTurn, run: FleetRun): void {
+    const configured = this.all.filter(({ isConfigured }) => isConfigured);
     const isOut =
-      spent.length > 0 &&
-      spent.length === this.all.length &&
+      configured.every(isSpent) &&
       this.all.every((fleet) => liveOf(fleet).length === 0) &&
       ![...run.workers.values()].some(({ isOfUse }) => isOfUse);
-    if (!isOut) this.#hasPausedRun = false;
-    if (!isOut || this.#hasPausedRun || run.isIdle || run.pending + run.executing === 0) return;
-    this.#hasPausedRun = true;
-    run.pause(spent.map(({ name, row }) => `fleet ${name}: ${row.context.reason}`).join("; "));
+    if (!isOut) for (const fleet of configured) moveFleet(turn, fleet, { type: "help.came" });
+    const asking = configured.filter((fleet) => fleetStateOf(fleet) === "Spent");
+    if (!isOut || asking.length === 0 || run.isIdle || run.pending + run.executing === 0) return;
+    for (const fleet of asking) moveFleet(turn, fleet, { type: "run.paused" });
+    run.pause(configured.map(({ name, row }) => `fleet ${name}: ${row.context.reason}`).join("; "));
   }
 }

@@ -47,7 +47,7 @@ export interface ShownAllocation {
 export interface ShownFleet {
   readonly name: string;
   readonly provider: string;
-  readonly state: FleetState;
+  readonly state: Exclude<FleetState, "Deferred">;
   readonly want: number;
   readonly joined: number;
   readonly starting: number;
@@ -87,11 +87,17 @@ export function shownFleet(turn: FleetTurn, fleet: Fleet): ShownFleet {
   const { min, max } = settingsOf(fleet);
   const machineMs = spentMsOf(accountOf(fleet, at(turn)));
   return {
-    ...{ name, provider: settings.provider.kind, state: fleetStateOf(fleet), want },
+    ...{ name, provider: settings.provider.kind, state: shownState(fleet), want },
     ...{ joined, starting: requested + booting, queued, ending, min, max },
     ...{ machineHours: hoursOf(machineMs), cost: costOf(machineMs, settings.pricePerHour) },
     reason: row.context.reason === "" ? fleet.why : row.context.reason,
   };
+}
+
+/** That a person was asked is the run's to show. */
+function shownState(fleet: Fleet): ShownFleet["state"] {
+  const state = fleetStateOf(fleet);
+  return state === "Deferred" ? "Spent" : state;
 }
 
 function factsOf(fleet: Fleet): string[] {

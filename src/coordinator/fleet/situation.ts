@@ -5,7 +5,7 @@ import type { Allocation } from "./allocation.ts";
 import { at, launchesInHour } from "./books.ts";
 import type { Allowance } from "./budget.ts";
 import type { Demand } from "./demand.ts";
-import { fleetStateOf, liveOf, settingsOf } from "./fleet.ts";
+import { fleetStateOf, isSpent, liveOf, settingsOf } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Situation, Unit } from "./plan.ts";
 import type { FleetRun, FleetTurn } from "./ports.ts";
@@ -61,6 +61,7 @@ function obstacleOf(fleet: Fleet): string | undefined {
     case "Paused":
       return reason === "" ? "paused" : `paused: ${reason}`;
     case "Spent":
+    case "Deferred":
       return reason;
     case "Cooling":
       return `it waits: ${reason}`;
@@ -88,7 +89,7 @@ function overOf(
 ): EndCause | undefined {
   if (!fleet.isConfigured) return "removed";
   if (run.isOver) return "run_over";
-  if (spent === undefined && fleetStateOf(fleet) !== "Spent") return undefined;
+  if (spent === undefined && !isSpent(fleet)) return undefined;
   const { stopAtMs } = fleet.settings;
   return stopAtMs !== undefined && wallMs >= stopAtMs ? "deadline" : "budget";
 }

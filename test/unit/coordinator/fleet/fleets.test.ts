@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { Turn } from "../../../../src/coordinator/turn/turn.ts";
 import type { FleetSettings } from "../../../../src/config/fleet.ts";
 import { FleetRig, SETTINGS } from "./fleet-rig.ts";
 
@@ -296,7 +297,22 @@ describe("a fleet of the coordinator", () => {
     expect(rig.paused).to.deep.equal(["fleet spot: max_cost is used up"]);
     await rig.restart();
     await rig.pass(2_000);
-    expect([rig.state, rig.take("launch")]).to.deep.equal(["Spent", []]);
+    expect([rig.state, rig.take("launch")]).to.deep.equal(["Deferred", []]);
+    expect(rig.fleets.shown(new Turn(1, 1, 1))).to.have.nested.property("[0].state", "Spent");
+
+    // A person resumes the run without a larger budget: neither this leader nor the next one asks again, until somebody has been there.
+    rig.numbers.isIdle = false;
+    await rig.pass(1_000);
+    await rig.restart();
+    await rig.pass(1_000);
+    expect(rig.paused).to.have.length(1);
+    rig.worker("by hand");
+    await rig.pass(250);
+    expect(rig.state).to.equal("Spent");
+    rig.worker("by hand", { presence: "left", isOfUse: false });
+    await rig.pass(250);
+    expect([rig.paused.length, rig.state]).to.deep.equal([2, "Deferred"]);
+
     await rig.restart([{ ...SETTINGS, ...settings, maxCost: 5 }]);
     rig.numbers.isIdle = false;
     await rig.pass(250);
