@@ -56,6 +56,7 @@ export const RECORD_KIND = {
   revocations: 51,
   fleet: 52,
   allocation: 53,
+  workerRequest: 54,
 } as const;
 
 /** The run to which the store belongs; see store-identity.ts. */
@@ -175,6 +176,8 @@ export const SUBMISSIONS_PREFIX = "submissions/";
 export const WORKER_INCARNATION_KEY = "own/incarnation";
 export const WORKER_EPOCHS_KEY = "own/epochs";
 export const WORKER_CREDENTIALS_KEY = "own/credentials";
+/** The request with which it asks by its bundle. */
+export const WORKER_REQUEST_KEY = "own/request";
 /** There once the coordinator has said that this worker was revoked. */
 export const WORKER_REVOKED_KEY = "own/revoked";
 

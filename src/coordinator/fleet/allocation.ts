@@ -15,6 +15,8 @@ export interface Allocation {
   readonly fleet: string;
   readonly slots: number;
   row: Row<AllocationContext>;
+  /** The request by which its worker got its certificate; empty: it has none yet. */
+  request: string;
   /** The last words of one that has failed; undefined while they were not asked for. */
   log: string | undefined;
   /** Its launch is under way: no list that was asked for before its end says anything of it. */
@@ -31,11 +33,13 @@ export interface Allocation {
 }
 
 export function newAllocation(named: Pick<Allocation, "id" | "fleet" | "slots">, atMs: number): Allocation {
-  return restored({ ...named, row: allocationChart.initial({ atMs }), log: undefined });
+  return restored({ ...named, row: allocationChart.initial({ atMs }), log: undefined, request: "" });
 }
 
 /** As its row has it. */
-export function restored(stored: Pick<Allocation, "id" | "fleet" | "slots" | "row" | "log">): Allocation {
+export function restored(
+  stored: Pick<Allocation, "id" | "fleet" | "slots" | "row" | "log" | "request">,
+): Allocation {
   const volatile = { isLaunching: false, isStopping: false, isSilent: false };
   const hasWorked = stored.row.context.joinedAtMs !== null;
   return { ...stored, ...volatile, hasWorked, knownFromList: 0, idleSinceMs: undefined };

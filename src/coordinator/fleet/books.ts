@@ -203,9 +203,9 @@ export function writeFleet(turn: FleetTurn, fleet: Fleet): void {
 
 export function writeAllocation(turn: FleetTurn, allocation: Allocation): void {
   const key = allocationKey(allocation.id);
-  const { fleet, slots, log, row } = allocation;
+  const { fleet, slots, log, request, row } = allocation;
   const standing = standingOf(charts.allocation.machine, allocationChart, row);
-  turn.put({ key, value: encodeRecord(allocationRecord, key, { fleet, slots, log, standing }) });
+  turn.put({ key, value: encodeRecord(allocationRecord, key, { fleet, slots, log, request, standing }) });
 }
 
 /** Allocations are timed by the steady clock, which the next leader goes on with. */

@@ -13,7 +13,7 @@ import type { Store } from "../../storage/store.ts";
 import { allocationStateOf, isOver } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
 import { poll, pursue } from "./asking.ts";
-import { at, end, launch, moveFleet, writeFleet } from "./books.ts";
+import { at, end, launch, moveFleet, writeAllocation, writeFleet } from "./books.ts";
 import { allowanceOf, spentMsOf } from "./budget.ts";
 import { itemMsOf, learnWork, slotsWanted } from "./demand.ts";
 import type { Demand } from "./demand.ts";
@@ -41,6 +41,12 @@ export interface FleetsOptions {
   readonly random: Random;
   /** A ULID of that wall time. */
   readonly newId: (wallMs: number) => string;
+}
+
+/** With which a certificate is asked for: its id, and what tells one request from another. */
+interface AskingBundle {
+  readonly id: string;
+  readonly request: string;
 }
 
 /** Experience is written so often. */
@@ -75,13 +81,22 @@ export class Fleets {
   }
 
   /** Why that worker may not join by that bundle; undefined: it may, or the bundle is none of an allocation. */
-  refusalOf(bundleId: string, workerId: string): string | undefined {
-    const found = this.allocation(bundleId);
-    if (found === undefined) return undefined;
-    if (workerId !== bundleId) return `it is for the worker of allocation ${bundleId} alone`;
-    const state = allocationStateOf(found.allocation);
-    if (isOver(found.allocation) || state === "Ending") return `allocation ${bundleId} is over`;
-    return undefined;
+  refusalOf({ id, request }: AskingBundle, workerId: string): string | undefined {
+    const { allocation } = this.allocation(id) ?? {};
+    if (allocation === undefined) return undefined;
+    if (workerId !== id) return `it is for the worker of allocation ${id} alone`;
+    if (isOver(allocation) || allocationStateOf(allocation) === "Ending") return `allocation ${id} is over`;
+    if (allocation.request === "" || allocation.request === request) return undefined;
+    return `the worker of allocation ${id} has joined by another request`;
+  }
+
+  /** The bundle of an allocation was used: by this request, and by no other from now on. */
+  noteRequest(turn: FleetTurn, { id, request }: AskingBundle): void {
+    const { allocation } = this.allocation(id) ?? {};
+    if (allocation === undefined || allocation.request === request) return;
+    allocation.request = request;
+    writeAllocation(turn, allocation);
+    turn.requireSync();
   }
 
   shown(turn: FleetTurn): readonly ShownFleet[] {

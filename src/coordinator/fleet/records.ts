@@ -15,7 +15,9 @@ export function allocationKey(id: string): string {
 }
 
 type FleetRecord = Omit<FleetBooks, "row"> & { readonly standing: Standing };
-type AllocationRecord = Pick<Allocation, "fleet" | "slots" | "log"> & { readonly standing: Standing };
+type AllocationRecord = Pick<Allocation, "fleet" | "slots" | "log" | "request"> & {
+  readonly standing: Standing;
+};
 
 export const fleetRecord: RecordType<FleetRecord> = {
   kind: RECORD_KIND.fleet,
@@ -40,9 +42,11 @@ export const fleetRecord: RecordType<FleetRecord> = {
 export const allocationRecord: RecordType<AllocationRecord> = {
   kind: RECORD_KIND.allocation,
   name: "allocation",
-  encode: ({ fleet, slots, standing, log }) => [fleet, slots, standingTuple(standing), log ?? null],
+  encode: ({ fleet, slots, standing, log, request }) => [
+    ...[fleet, slots, standingTuple(standing), log ?? null, request],
+  ],
   decode: (fields) => ({
     ...{ fleet: fields.text(0), slots: fields.integer(1), standing: standingFrom(fields.tuple(2)) },
-    log: fields.isNull(3) ? undefined : fields.text(3),
+    ...{ log: fields.isNull(3) ? undefined : fields.text(3), request: fields.text(4) },
   }),
 };

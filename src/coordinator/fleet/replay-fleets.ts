@@ -47,11 +47,11 @@ export async function replayFleets(
 async function readAllocations(store: Store): Promise<Map<string, Allocation[]>> {
   const allocations = new Map<string, Allocation[]>();
   for await (const { key, record } of recordsUnder(store, ALLOCATIONS_PREFIX, allocationRecord, PAGE)) {
-    const { standing, fleet, slots, log } = record;
+    const { standing, fleet, ...rest } = record;
     const id = key.slice(ALLOCATIONS_PREFIX.length);
     const row = rowFrom<AllocationContext>(charts.allocation, allocationChart, standing, { store, key });
     const all = allocations.get(fleet) ?? [];
-    all.push(restored({ id, fleet, slots, log, row }));
+    all.push(restored({ id, fleet, row, ...rest }));
     allocations.set(fleet, all);
   }
   return allocations;

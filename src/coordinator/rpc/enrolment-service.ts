@@ -1,5 +1,6 @@
 // Certificates for workers. The bearer of an enrolment bundle may ask for one of a worker that is not alive, within the
 // bundle's quota; a worker for its own, to renew it. The reactor decides, and its decision is on disk before anything is signed.
+import { createHash } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { failure } from "../../base/errors.ts";
 import type { WorkerId } from "../../base/ids.ts";
@@ -50,7 +51,7 @@ export function enrolmentService(
       const { identity: caller } = peer;
       if (caller.role === "worker") requireWorkerItself(context, workerId);
       if (sign === undefined) return refuse("the certificates of this run are not made by its coordinator");
-      const bundle = caller.role === "worker" ? undefined : joiningBundle(peer, isOwnBundle(caller.id));
+      const bundle = caller.role === "worker" ? undefined : joiningBundle(peer, isOwnBundle(caller.id), csr);
       const verdict = await ask(leader, { kind: "enrol", workerId, bundle });
       if (verdict.kind === "alive") throw failure("worker_alive", { worker: workerId });
       if (verdict.kind === "revoked") throw failure("certificate_revoked", { who: verdict.who });
@@ -71,8 +72,13 @@ export function enrolmentService(
 /** The share of a bundle's lifetime that is left when its end is warned of. */
 const WARN_BELOW = 1 / 5;
 
-function joiningBundle({ identity, notBeforeMs, notAfterMs }: Peer, isRenewed: boolean): JoiningBundle {
+function joiningBundle(
+  { identity, notBeforeMs, notAfterMs }: Peer,
+  isRenewed: boolean,
+  csr: Uint8Array,
+): JoiningBundle {
   const lifetimeMs = Math.max(0, notAfterMs - notBeforeMs - LIFETIMES.backdateMs);
   const warnFromWallMs = isRenewed ? notAfterMs : notAfterMs - lifetimeMs * WARN_BELOW;
-  return { id: identity.id, endsAtWallMs: notAfterMs, warnFromWallMs };
+  const request = createHash("sha256").update(csr).digest("hex");
+  return { id: identity.id, endsAtWallMs: notAfterMs, warnFromWallMs, request };
 }

@@ -114,6 +114,8 @@ export interface BundleTimes {
 /** The bundle with which a worker asks to join. */
 export interface JoiningBundle extends BundleTimes {
   readonly id: string;
+  /** SHA-256 of the certificate's request, in hexadecimal. */
+  readonly request: string;
 }
 
 export type EnrolmentVerdict =
@@ -123,7 +125,7 @@ export type EnrolmentVerdict =
   /** The bundle has let in as many as it may. */
   | { readonly kind: "exhausted"; readonly quota: number }
   | { readonly kind: "revoked"; readonly who: string }
-  /** It is the bundle of an allocation, and for another worker, or of one that is over. */
+  /** It is the bundle of an allocation, and for another worker, used up, or of one that is over. */
   | { readonly kind: "refused"; readonly reason: string };
 
 /** How a release stands; or why it does not begin, or is not moved. */

@@ -127,11 +127,13 @@ function judge(
   // It shows its own certificate: it holds the key.
   if (bundle === undefined) return { kind: "granted" };
   if (revoked.has(bundle.id)) return { kind: "revoked", who: `enrolment ${bundle.id}` };
-  const refusal = state.fleets?.refusalOf(bundle.id, workerId);
-  if (refusal !== undefined) return { kind: "refused", reason: refusal };
+  const reason = state.fleets?.refusalOf(bundle, workerId);
+  if (reason !== undefined) return { kind: "refused", reason };
   const row = state.workers.get(workerId);
   if (row !== undefined && isHeard(row)) return { kind: "alive" };
-  return letIn(state, turn, workerId, bundle);
+  const verdict = letIn(state, turn, workerId, bundle);
+  if (verdict.kind === "granted") state.fleets?.noteRequest(turn, bundle);
+  return verdict;
 }
 
 function letIn(
@@ -159,7 +161,11 @@ function letIn(
 }
 
 /** The bundle as it is known; a copy that was renewed counts. */
-function note(bundles: Map<string, KnownBundle>, { id, ...times }: JoiningBundle): KnownBundle {
+function note(
+  bundles: Map<string, KnownBundle>,
+  { id, endsAtWallMs, warnFromWallMs }: Omit<JoiningBundle, "request">,
+): KnownBundle {
+  const times = { endsAtWallMs, warnFromWallMs };
   const known = bundles.get(id);
   if (known === undefined) {
     const fresh = { workers: new Set<WorkerId>(), times, warned: { end: false, quota: false } };

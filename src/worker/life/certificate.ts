@@ -15,13 +15,14 @@ import type { Logger } from "../../observe/log.ts";
 import type { Store } from "../../storage/store.ts";
 import { openClient } from "../../transport/client.ts";
 import { pemBlock } from "../../transport/tls/certificate-making.ts";
+import type { CertificateRequest } from "../../transport/tls/certificate-request.ts";
 import { makeCertificateRequest } from "../../transport/tls/certificate-request.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
 import type { EpochGuard, Admission } from "../link/epoch-guard.ts";
 import type { Setback } from "../link/reconnect.ts";
 import { absenceAfterMs, retryDelayMs, Trouble } from "../link/reconnect.ts";
 import type { OwnCredentials } from "./worker-records.ts";
-import { readOwnCredentials, writeOwnCredentials, writeRevoked } from "./worker-records.ts";
+import { keptRequest, readOwnCredentials, writeOwnCredentials, writeRevoked } from "./worker-records.ts";
 
 export interface CertificateOptions {
   readonly address: string | readonly string[];
@@ -173,11 +174,16 @@ export class Certificate {
   /** A new certificate, on disk. */
   async #request(bearer: Bearer): Promise<SigningAnswer> {
     const { address, runId, store, enrolment, clock, random, log } = this.#options;
-    const credentials = (bearer === "own" && this.#own?.credentials) || (await enrolment());
+    const own = bearer === "own" ? this.#own?.credentials : undefined;
+    const credentials = own ?? (await enrolment());
+    // A bundle may be good for one request, and an answer may be lost; the worker's own certificate is for a new key each time.
+    const asked = await (own === undefined
+      ? keptRequest(store, makeCertificateRequest)
+      : makeCertificateRequest());
     const connection = openClient({ address, runId, credentials, clock, random, log });
     try {
       const client = createClient(EnrolmentService, connection.transport);
-      const answer = await this.#sign(client, credentials.caPem);
+      const answer = await this.#sign(client, asked, credentials.caPem);
       if (answer.kind === "signed") await writeOwnCredentials(store, answer.own);
       return answer;
     } finally {
@@ -186,10 +192,13 @@ export class Certificate {
   }
 
   /** Throws the call's errors: enrolment_refused, permission_denied, interrupted, or that the coordinator is out of reach. */
-  async #sign(client: Client<typeof EnrolmentService>, caPem: string): Promise<SigningAnswer> {
+  async #sign(
+    client: Client<typeof EnrolmentService>,
+    { csr, keyPem }: CertificateRequest,
+    caPem: string,
+  ): Promise<SigningAnswer> {
     const { workerId, guard, clock } = this.#options;
     const { signal } = this.#ending;
-    const { csr, keyPem } = await makeCertificateRequest();
     const answer = await client.signWorkerCertificate({ workerId: ulidToBytes(workerId), csr }, { signal });
     if (answer.coordinator === undefined) return { kind: "refused", reason: NAMES_NO_EPOCH };
     const admission = await guard.admit(answer.coordinator);

@@ -1,5 +1,5 @@
 // The records of a worker's own store, beside its charts and its results: which start of it this is, the highest epoch it has seen
-// of each store, its certificate, and whether it was revoked.
+// of each store, its certificate with the request that it asks by, and whether it was revoked.
 import { epoch, newUlid, parseUlid, ulidFromBytes, ulidTimeMs, ulidToBytes } from "../../base/ids.ts";
 import type { IncarnationId, StoreId } from "../../base/ids.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -11,9 +11,11 @@ import {
   WORKER_CREDENTIALS_KEY,
   WORKER_EPOCHS_KEY,
   WORKER_INCARNATION_KEY,
+  WORKER_REQUEST_KEY,
   WORKER_REVOKED_KEY,
 } from "../../storage/keys.ts";
 import type { Store } from "../../storage/store.ts";
+import type { CertificateRequest } from "../../transport/tls/certificate-request.ts";
 import type { Credentials } from "../../transport/tls/identity.ts";
 import type { SeenEpoch } from "../link/epoch-guard.ts";
 
@@ -56,6 +58,14 @@ const credentialsRecord: RecordType<OwnCredentials> = {
   }),
 };
 
+/** A bundle may be good for one request alone: the same is made of it as often as it takes. */
+const requestRecord: RecordType<CertificateRequest> = {
+  kind: RECORD_KIND.workerRequest,
+  name: "certificate request",
+  encode: ({ csr, keyPem }) => [csr, keyPem],
+  decode: (fields) => ({ csr: fields.bytes(0), keyPem: fields.text(1) }),
+};
+
 /** When it was said, wall time. */
 const revokedRecord: RecordType<number> = {
   kind: RECORD_KIND.workerRevoked,
@@ -87,6 +97,18 @@ export async function readSeenEpochs(store: Store): Promise<readonly SeenEpoch[]
 
 export async function writeSeenEpochs(store: Store, seen: readonly SeenEpoch[]): Promise<void> {
   await write(store, epochsRecord, WORKER_EPOCHS_KEY, seen);
+}
+
+/** The request of this worker, made by `make` when there is none: on disk before anybody sees it. */
+export async function keptRequest(
+  store: Store,
+  make: () => Promise<CertificateRequest>,
+): Promise<CertificateRequest> {
+  const kept = await read(store, requestRecord, WORKER_REQUEST_KEY);
+  if (kept !== undefined) return kept;
+  const made = await make();
+  await write(store, requestRecord, WORKER_REQUEST_KEY, made);
+  return made;
 }
 
 export async function readOwnCredentials(store: Store): Promise<OwnCredentials | undefined> {

@@ -422,12 +422,18 @@ describe("a fleet of the coordinator", () => {
   it("lets in only its own worker by the bundle of an allocation, until the allocation is over", async () => {
     const rig = await working(1);
     const [id = ""] = rig.live;
-    expect(rig.fleets.refusalOf(id, id)).to.equal(undefined);
-    expect(rig.fleets.refusalOf(ORPHAN, id)).to.equal(undefined);
-    expect(rig.fleets.refusalOf(id, ORPHAN)).to.equal(`it is for the worker of allocation ${id} alone`);
+    const by = (bundle: string, worker: string, request = "a"): string | undefined =>
+      rig.fleets.refusalOf({ id: bundle, request }, worker);
+    expect([by(id, id), by(ORPHAN, id)]).to.deep.equal([undefined, undefined]);
+    expect(by(id, ORPHAN)).to.equal(`it is for the worker of allocation ${id} alone`);
+    await rig.turn((turn) => rig.fleets.noteRequest(turn, { id, request: "a" }));
+    // The same again gets the same, of the next leader too; another one gets nothing.
+    await rig.restart();
+    expect(by(id, id)).to.equal(undefined);
+    expect(by(id, id, "b")).to.equal(`the worker of allocation ${id} has joined by another request`);
     rig.worker(id, { presence: "left" });
     await rig.pass(250);
-    expect(rig.fleets.refusalOf(id, id)).to.equal(`allocation ${id} is over`);
+    expect(by(id, id)).to.equal(`allocation ${id} is over`);
   });
 
   it("passes the share of a fleet that launches nothing on to the next, the cheapest first", async () => {

@@ -9,7 +9,8 @@ describe("a bundle that is revoked", () => {
   it("lets nobody in who had asked before its listener knew", async () => {
     const ledger = await World.start();
     const id = newWorkerId();
-    const bundle = { id, endsAtWallMs: ledger.wallMs + 1_000_000, warnFromWallMs: ledger.wallMs + 1_000_000 };
+    const far = ledger.wallMs + 1_000_000;
+    const bundle = { id, endsAtWallMs: far, warnFromWallMs: far, request: "a" };
     const verdicts: EnrolmentVerdict[] = [];
     const asks = {
       ...({ kind: "enrol", workerId: newWorkerId(), bundle } as const),
@@ -21,7 +22,7 @@ describe("a bundle that is revoked", () => {
 });
 
 describe("the bundle of an allocation", () => {
-  it("lets its own worker in, and nobody else, until it is over", async () => {
+  it("lets its own worker in by one request, and nobody else, until it is over", async () => {
     const rig = await FleetRig.open({});
     rig.submit(1);
     await rig.pass(250);
@@ -30,12 +31,9 @@ describe("the bundle of an allocation", () => {
     const [id = ""] = await rig.launch();
     const ledger = await World.start();
     Object.assign(ledger.state, { fleets: rig.fleets });
-    const ask = async (workerId: string): Promise<EnrolmentVerdict | undefined> => {
-      const bundle = {
-        id,
-        endsAtWallMs: ledger.wallMs + 1_000_000,
-        warnFromWallMs: ledger.wallMs + 1_000_000,
-      };
+    const ask = async (workerId: string, request = "a"): Promise<EnrolmentVerdict | undefined> => {
+      const far = ledger.wallMs + 1_000_000;
+      const bundle = { id, endsAtWallMs: far, warnFromWallMs: far, request };
       let verdict: EnrolmentVerdict | undefined;
       const answer = (said: EnrolmentVerdict): void => void (verdict = said);
       await ledger.step({ kind: "enrol", workerId: workerId as WorkerId, bundle, answer });
@@ -46,6 +44,8 @@ describe("the bundle of an allocation", () => {
     expect(await ask(id)).to.deep.equal({ kind: "granted" });
     // The answer was lost, and it asks again.
     expect(await ask(id)).to.deep.equal({ kind: "granted" });
+    const other = `the worker of allocation ${id} has joined by another request`;
+    expect(await ask(id, "b")).to.deep.equal({ kind: "refused", reason: other });
     await rig.pass(1_000);
     await rig.list([]);
     expect(rig.stateOf(id)).to.equal("Failed");

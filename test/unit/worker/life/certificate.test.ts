@@ -43,11 +43,15 @@ describe("the certificate of a worker", () => {
   let renewed: Credentials[];
   let fatal: unknown[];
   let guard: EpochGuard;
+  /** Requests that were signed. */
+  let requests: string[];
 
   beforeEach(async () => {
     cluster = await newTestCluster();
     validForMs = DAY_MS;
+    requests = [];
     const sign: SignWorkerRequest = async (csr, id) => {
+      requests.push(Buffer.from(csr).toString("hex"));
       const outcome = await cluster.ca.authority.signWorkerRequest(csr, cluster.runId, id);
       return outcome.kind === "signed" ? { ...outcome, validForMs } : outcome;
     };
@@ -133,6 +137,19 @@ describe("the certificate of a worker", () => {
       const [second] = await eventually("a new one", () => renewed.length > 0 && renewed);
       expect(second).to.not.deep.equal(first);
       expect(signedFor()).to.deep.equal(["enrolment"]);
+    });
+
+    it("by one request, however often it is asked, and by the next process too: an answer may be lost", async () => {
+      const { storeId } = listening.coordinator;
+      guard = new EpochGuard([{ storeId, epoch: epoch(1) }], async () => undefined);
+      const first = open();
+      void obtain(first);
+      await eventually("two answers that are not taken", () => requests.length >= 2);
+      await first.stop();
+      guard = new EpochGuard([], async () => undefined);
+      const next = open();
+      await obtain(next);
+      expect(new Set(requests).size).to.equal(1);
     });
 
     it("once, however many ask at the same time", async () => {
