@@ -5,7 +5,17 @@ import { assign, setup } from "xstate";
 
 /** Why it is to end. `left` and `mute` are its worker's doing, `orphan` is what a list has and no row explains. */
 export type EndCause =
-  | ("idle" | "surplus" | "budget" | "deadline" | "lifetime" | "run_over" | "operator" | "removed")
+  | (
+      | "idle"
+      | "surplus"
+      | "budget"
+      | "deadline"
+      | "lifetime"
+      | "run_over"
+      | "operator"
+      | "removed"
+      | "replaced"
+    )
   | ("start_timeout" | "queue_timeout" | "orphan" | "left" | "mute");
 
 /** Times are of the steady clock, in milliseconds; null: not yet. */

@@ -57,8 +57,10 @@ export interface Requests {
   readonly isOfLocalRun: boolean;
   /** Resolves when it is to stop. */
   readonly stop: Promise<unknown>;
-  /** Told once what to call whenever certificates are to be read again at once. */
+  /** Told what to call whenever files are to be read again at once. */
   readonly onReload: (reload: () => void) => void;
+  /** The configuration as it is now. */
+  readonly readConfig: () => Promise<ResolvedConfig>;
 }
 
 export interface PostParts {
@@ -168,6 +170,7 @@ export class CoordinatorPost {
       const server = (this.#server = await this.#listen());
       this.#keptOut.server = server;
       requests.onReload(identity.keepFresh(server.setCredentials));
+      requests.onReload(() => void this.#reloadFleets());
       await this.#attend(server);
       while (!this.#over.signal.aborted) if ((await this.#stand(server)) === "stopped") break;
       // The reason why it is over, unless it was told to stop.
@@ -185,6 +188,17 @@ export class CoordinatorPost {
       await this.#server?.close(0);
       await this.#role.close().catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** Takes up the fleets of the file, and nothing else of it. Never rejects. */
+  async #reloadFleets(): Promise<void> {
+    const { log } = this.#ports;
+    try {
+      const { fleets } = await this.#parts.requests.readConfig();
+      await this.#fleets.change(fleets);
+    } catch (err) {
+      log.error("the configuration cannot be read again; the fleets stay as they are", { err });
     }
   }
 

@@ -1,14 +1,18 @@
 // Why an item or a worker is where it is, asked of the coordinator and put in words: for `rollout explain` and for the page.
 import { failure, RolloutError } from "../base/errors.ts";
 import type { HintedLine } from "../cli/shell-words.ts";
+import { allocationSentence } from "../cli/render/fleet.ts";
 import { itemSentences, itemText } from "../cli/render/explain-item.ts";
 import { workerDetailText, workerSentences } from "../cli/render/explain-worker.ts";
+import { listFleets } from "../client/fleets.ts";
+import type { Allocation } from "../client/fleets.ts";
 import { askForItem, isUnknownItem, itemOf } from "../client/items.ts";
 import { originObject } from "../client/origin.ts";
 import { jsonOf, told } from "../client/operator-message.ts";
 import type { RunStatus } from "../client/run-status.ts";
 import { findWorker, workerDetailOf } from "../client/workers.ts";
 import type { WorkerSummary } from "../client/workers.ts";
+import { AllocationSchema } from "../gen/rollout/v1/fleet_pb.ts";
 import { GetWorkerResponseSchema, ItemSchema } from "../gen/rollout/v1/run_pb.ts";
 import { actorObject, actorOf, actorText } from "./actor-views.ts";
 import type { RolloutClient } from "./rollout-client.ts";
@@ -95,11 +99,25 @@ async function workerIn(
   const answer = await client.calls.getWorker({ workerId: summary.workerId });
   const worker = workerDetailOf(answer);
   const { info, ...detail } = jsonOf(GetWorkerResponseSchema, answer);
-  const explanation = workerSentences(worker, run, options.line);
+  const allocation = await allocationOf(client, summary.workerId, run);
+  const ofFleet = allocation === undefined ? [] : [allocationSentence(allocation, options.nowMs)];
+  const explanation = [...workerSentences(worker, run, options.line), ...ofFleet];
+  const shown = allocation === undefined ? null : jsonOf(AllocationSchema, allocation);
   return {
-    object: { kind: "worker", ...(info as object), explanation, ...detail },
-    text: workerDetailText(worker, run, options),
+    object: { kind: "worker", ...(info as object), explanation, ...detail, allocation: shown },
+    text: workerDetailText(worker, run, { ...options, ofFleet }),
   };
+}
+
+/** The allocation of a fleet whose worker it is; undefined for one that was started by hand. */
+async function allocationOf(
+  client: RolloutClient,
+  workerId: string,
+  { fleets }: RunStatus,
+): Promise<Allocation | undefined> {
+  if (fleets.length === 0) return undefined;
+  const found = await listFleets(client.fleetCalls, { withOver: true });
+  return found.flatMap(({ allocations }) => allocations).find(({ allocation }) => allocation === workerId);
 }
 
 async function itemIn(

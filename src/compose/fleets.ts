@@ -1,5 +1,6 @@
 // Fleets of a coordinator process: the providers that its settings name, each asked for a few things at a time. The room of fleets and the
 // providers are loaded when there are fleets, or when the store still has something of one.
+import { isDeepStrictEqual } from "node:util";
 import { isLoopback, parseAddress, showAddresses } from "../base/address.ts";
 import type { Address } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
@@ -12,13 +13,13 @@ import { turnstile } from "../base/turnstile.ts";
 import type { FleetSettings, ProviderSettings, SshSettings } from "../config/fleet.ts";
 import type { ResolvedConfig } from "../config/resolve.ts";
 import type { FleetAnswer, FleetQuestion } from "../coordinator/fleet/ports.ts";
-import type { FleetPorts, Fleets } from "../coordinator/fleet/fleets.ts";
+import type { ChangedFleets, FleetPorts, Fleets, FleetsOptions } from "../coordinator/fleet/fleets.ts";
 import type { SshOptions } from "../fleet/ssh/ssh-provider.ts";
 import type { Checked, FleetLabels, Provider } from "../fleet/provider.ts";
 import { readHostManifest } from "./host-manifest.ts";
 import type { Logger } from "../observe/log.ts";
 import { workerEnvironment } from "../fleet/worker-environment.ts";
-import { ALLOCATIONS_PREFIX } from "../storage/keys.ts";
+import { ALLOCATIONS_PREFIX, FLEETS_PREFIX } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
 import type { Store } from "../storage/store.ts";
 
@@ -66,6 +67,11 @@ export function sshOptions(
 
 export class ProviderDesk implements FleetPorts {
   readonly #parts: FleetParts;
+  /** Those of fleets that are not configured any more too: they are still to be drained. */
+  readonly #settings: Map<string, FleetSettings>;
+  #configured: readonly FleetSettings[];
+  #tell: ((changed: ChangedFleets) => void) | undefined;
+  #epoch = 0;
   readonly #providers = new Map<string, Promise<Provider>>();
   readonly #logins = gate(LOGINS_AT_ONCE);
   readonly #lanes = Array.from({ length: AT_ONCE }, () => turnstile());
@@ -73,17 +79,46 @@ export class ProviderDesk implements FleetPorts {
 
   constructor(parts: FleetParts) {
     this.#parts = parts;
+    this.#configured = parts.settings;
+    this.#settings = new Map(parts.settings.map((each) => [each.name, each]));
+  }
+
+  follow(tell: (changed: ChangedFleets) => void): void {
+    this.#tell = tell;
+  }
+
+  /** The file has changed. Questions go by these settings from now on. */
+  async change(settings: readonly FleetSettings[]): Promise<void> {
+    if (isDeepStrictEqual(settings, this.#configured)) return;
+    this.#configured = settings;
+    for (const each of settings) {
+      if (!isDeepStrictEqual(each.provider, this.#settings.get(each.name)?.provider)) {
+        (await this.#providers.get(each.name))?.close?.();
+        this.#providers.delete(each.name);
+      }
+      this.#settings.set(each.name, each);
+    }
+    const { Fleets } = await import("../coordinator/fleet/fleets.ts");
+    this.#tell?.({ settings, empty: new Fleets([], this.#room(this.#epoch)) });
+  }
+
+  #room(epoch: number): FleetsOptions {
+    const { random } = this.#parts;
+    const newId = (wallMs: number): string => newUlid<WorkerId>({ wallMs: () => wallMs }, random);
+    return { epoch, random, newId };
   }
 
   async open(store: Store, epoch: number): Promise<Fleets | undefined> {
-    const { settings, random } = this.#parts;
+    const settings = this.#configured;
+    this.#epoch = epoch;
     if (settings.length === 0) {
-      const left = await store.scan({ ...prefixRange(ALLOCATIONS_PREFIX), limit: 1 });
-      if (left.length === 0) return undefined;
+      const left = [FLEETS_PREFIX, ALLOCATIONS_PREFIX].map((rows) =>
+        store.scan({ ...prefixRange(rows), limit: 1 }),
+      );
+      if ((await Promise.all(left)).flat().length === 0) return undefined;
     }
     const { replayFleets } = await import("../coordinator/fleet/replay-fleets.ts");
-    const newId = (wallMs: number): string => newUlid<WorkerId>({ wallMs: () => wallMs }, random);
-    return replayFleets(store, settings, { epoch, random, newId });
+    return replayFleets(store, settings, this.#room(epoch));
   }
 
   async ask(question: FleetQuestion): Promise<FleetAnswer> {
@@ -128,8 +163,8 @@ export class ProviderDesk implements FleetPorts {
     provider: Provider,
     { fleet, allocation, epoch, slots }: Extract<FleetQuestion, { readonly verb: "launch" }>,
   ) {
-    const { bundleFor, coordinators: elsewhere, settings, log, clock } = this.#parts;
-    const own = settings.find(({ name }) => name === fleet);
+    const { bundleFor, coordinators: elsewhere, log, clock } = this.#parts;
+    const own = this.#settings.get(fleet);
     const coordinators = own?.advertise ?? elsewhere();
     const environment = own === undefined ? {} : workerEnvironment(own, clock.wallMs());
     try {
@@ -157,7 +192,7 @@ export class ProviderDesk implements FleetPorts {
   }
 
   async #provider(fleet: string): Promise<Provider | undefined> {
-    const found = this.#parts.settings.find(({ name }) => name === fleet);
+    const found = this.#settings.get(fleet);
     if (found === undefined) return undefined;
     const known = this.#providers.get(fleet) ?? this.#open(found.provider);
     this.#providers.set(fleet, known);

@@ -311,6 +311,7 @@ export class Coordinator {
       leads: () => this.#leads(),
       onBroken: (why) => this.#broken(why),
     });
+    this.#options.fleets?.follow?.((changed) => feed({ kind: "fleetsChanged", changed }));
     sight?.begin({
       state,
       // With a full inbox the next look will do.

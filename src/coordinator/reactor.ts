@@ -109,6 +109,7 @@ function take(state: CoordinatorState, turn: Turn, input: Input): void {
     case "releaseCountsRead":
       return onRelease(state, turn, input);
     case "fleetHeard":
+    case "fleetsChanged":
     case "listFleets":
     case "steerFleet":
       return onFleet(state, turn, input);

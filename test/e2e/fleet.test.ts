@@ -1,13 +1,13 @@
 // A fleet with real processes: workers come with the backlog, one that is killed is replaced, a coordinator that is killed finds its own again, and
 // nobody is left at the end.
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { expect } from "chai";
 import { withCluster } from "../support/cluster.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { eventually } from "../support/eventually.ts";
 import { GATED_MANIFEST } from "./gated-items.ts";
 import type { GatedItem } from "./gated-items.ts";
-import { configureFleet, endWorkers, isRunning, lead, started, status } from "./local-fleet.ts";
+import { CONFIG, configureFleet, endWorkers, isRunning, lead, started, status } from "./local-fleet.ts";
 
 /** Beside those that are looked at. */
 const FURTHER = ["starting", "queued", "machine_hours", "cost", "reason", "min", "max"];
@@ -17,15 +17,21 @@ async function expectCommands(cluster: Cluster, allocation: string): Promise<voi
   const json = async (...words: string[]): Promise<unknown> =>
     JSON.parse((await cluster.run("fleet", ...words, "--json")).stdout);
   const here = { name: "here", provider: "exec", state: "active", want: 2, joined: 2, ending: 0 };
-  const [status, list, explained, check, logs, unknown] = await Promise.all([
+  const [status, list, explained, check, logs, unknown, worker, doctor] = await Promise.all([
     cluster.run("status"),
     json("list"),
     cluster.run("fleet", "explain", "here"),
     json("check", "here"),
     json("logs", allocation),
     cluster.run("fleet", "resume", "there"),
+    cluster.run("explain", allocation),
+    cluster.run("doctor", "--config", CONFIG),
   ]);
   expect(status.stdout).to.match(/ {2}fleet here: active, wants 2, 2 joined/);
+  expect(worker.stdout).to.match(/It is an allocation of fleet here: joined, asked for /);
+  expect(doctor.stdout)
+    .to.match(/ok +fleet +here: its program is .*local/)
+    .and.match(/warn +fleet +workers of here on other machines/);
   expect(list)
     .to.include(here)
     .and.to.have.keys(...Object.keys(here), ...FURTHER);
@@ -98,6 +104,10 @@ async function story(cluster: Cluster): Promise<void> {
   expect(next.seen("allocation_orphan")).to.deep.equal([]);
 
   await expectCommands(cluster, replaced.allocation);
+  const text = await readFile(cluster.file(CONFIG), "utf8");
+  await writeFile(cluster.file(CONFIG), text.replace("max = 2", "max = 2\nmin = 1"));
+  next.send("SIGHUP");
+  await eventually("changed settings", async () => (await status(cluster)).fleets[0]?.min === 1);
   await writeFile(after ?? "", "");
   await next.event("run_completed", { done: 8, failed: 0 });
   for (const { allocation } of [other, replaced]) await next.event("allocation_ended", { allocation });

@@ -10,7 +10,7 @@ import { writeGatedFunction } from "./gated-items.ts";
 
 const LOCAL = fileURLToPath(new URL("../../examples/fleet/local", import.meta.url));
 const PROGRAM = fileURLToPath(new URL("../../bin/run.js", import.meta.url));
-const CONFIG = "fleet.toml";
+export const CONFIG = "fleet.toml";
 const env = { ROLLOUT_PROGRAM: `${process.execPath} ${PROGRAM}` };
 
 /** A coordinator with a fleet of two workers at most. */

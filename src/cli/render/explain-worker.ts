@@ -47,11 +47,15 @@ export function workerSentences(worker: WorkerDetail, run: RunStatus, line: Hint
   }
 }
 
-/** The sentences under a head, and what the worker has; ends with a line ending. */
+/** The sentences under a head, those about its fleet behind, and what the worker has; ends with a line ending. */
 export function workerDetailText(
   worker: WorkerDetail,
   run: RunStatus,
-  { nowMs, line }: { readonly nowMs: number; readonly line: HintedLine },
+  {
+    nowMs,
+    line,
+    ofFleet = [],
+  }: { readonly nowMs: number; readonly line: HintedLine; readonly ofFleet?: readonly string[] },
 ): string {
   const { workerId, slots, plugins, registeredAtMs, holds } = worker;
   const names = plugins.map(({ name, version }) => printable(`${name}@${version}`)).join(", ");
@@ -59,7 +63,7 @@ export function workerDetailText(
   const more = worker.held - shown.length;
   const lines = [
     `worker ${workerId}: ${workerWord(worker)}, ${slots} slot${slots === 1 ? "" : "s"}, ${names === "" ? "no plugins" : names}`,
-    ...workerSentences(worker, run, line).map((sentence) => `  ${sentence}`),
+    ...[...workerSentences(worker, run, line), ...ofFleet].map((sentence) => `  ${sentence}`),
     ...(shown.length === 0 ? [] : ["  It has:", ...shown]),
     ...(more > 0 && shown.length > 0 ? [`    … ${number(more)} more`] : []),
     `  It registered at ${momentText(registeredAtMs, nowMs)}.`,

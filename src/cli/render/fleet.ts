@@ -44,6 +44,16 @@ export function allocationsText(allocations: readonly Allocation[], nowMs: numbe
   );
 }
 
+/** The allocation of a worker that a fleet has started. */
+export function allocationSentence(
+  { fleet, state, ref, reason, askedAtMs }: Allocation,
+  nowMs: number,
+): string {
+  const asked = `asked for ${renderAge(nowMs - askedAtMs)}`;
+  const known = [state, asked, ...(ref === "" ? [] : [`ref ${ref}`]), ...(reason === "" ? [] : [reason])];
+  return `It is an allocation of fleet ${printable(fleet)}: ${printable(known.join(", "))}.`;
+}
+
 /** Why it is as large as it is; ends with a line ending. */
 export function fleetText({ fleet, facts }: FleetDetail): string {
   return [fleetLine(fleet), ...facts.map((fact) => `  ${printable(fact)}`)]

@@ -11,7 +11,7 @@ export class CoordinatorRun extends BaseCommand {
   static override readonly summary = "Run the coordinator: it leads the run and gives items to workers.";
   static override readonly description =
     "Stays in the foreground and writes its events to standard output, one JSON object a line. SIGTERM and Ctrl-C stop it; workers keep running and find the next coordinator over the same database. SIGHUP makes it look at " +
-    "once whether its certificate's files have changed; without it that takes a minute.";
+    "once whether its certificate's files have changed, which takes a minute without it, and take up changed fleets of its file.";
   static override readonly examples = [
     "<%= config.bin %> <%= command.id %> --config rollout.toml",
     "<%= config.bin %> <%= command.id %> --listen-addr 0.0.0.0:50051 | tee events.ndjson",
@@ -31,6 +31,7 @@ export class CoordinatorRun extends BaseCommand {
         isOfLocalRun: flags[STOP_AT_END_OF_INPUT],
         stop: untilToldToStop(this.argv, flags[STOP_AT_END_OF_INPUT], "reload"),
         onReload: onHangUp,
+        readConfig: () => this.loadConfig("coordinator", flags),
       }),
     );
   }

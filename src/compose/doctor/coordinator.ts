@@ -8,6 +8,7 @@ import { lackOf, troubleLines } from "../../cli/render/workers.ts";
 import type { HintedLine } from "../../cli/shell-words.ts";
 import { leaderIn } from "../../client/coordinators.ts";
 import type { CoordinatorSummary } from "../../client/coordinators.ts";
+import { listFleets } from "../../client/fleets.ts";
 import { isReleaseOver } from "../../client/releases.ts";
 import { statusOf } from "../../client/run-status.ts";
 import type { WorkerSummary } from "../../client/workers.ts";
@@ -16,6 +17,7 @@ import type { Logger } from "../../observe/log.ts";
 import { findEndedRun } from "../local-run/ended-run.ts";
 import { RolloutClient } from "../rollout-client.ts";
 import type { Finding } from "./finding.ts";
+import { fleetsFound } from "./fleets.ts";
 import { good, warning } from "./finding.ts";
 
 /** Throws the transport's rows. */
@@ -33,7 +35,8 @@ export async function examineCoordinator(
     const startMs = clock.monotonicMs();
     const told = await client.calls.getRun({});
     const tookMs = Math.ceil(clock.monotonicMs() - startMs);
-    const { state, task, release } = statusOf(told);
+    const { state, task, release, fleets } = statusOf(told);
+    const details = fleets.length === 0 ? [] : await listFleets(client.fleetCalls, { withOver: false });
     const answer = `answers at ${showAddresses(config.worker.coordinatorAddr)} within ${tookMs} ms; the run is ${state}`;
     const { formerLeadership: former } = told;
     return [
@@ -41,6 +44,7 @@ export async function examineCoordinator(
       ...leaderFound(await client.coordinators(), clock.wallMs()),
       ...(former === undefined ? [] : [good("former coordinator", former)]),
       ...(release === undefined || isReleaseOver(release) ? [] : [good("release", releaseLine(release))]),
+      ...fleetsFound(details, line),
       ...workersFound(await client.workers(), task?.plugin ?? "", line),
     ];
   } finally {

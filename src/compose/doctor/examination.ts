@@ -18,6 +18,7 @@ import { writtenOf } from "../local-run/run-record.ts";
 import { examineCoordinator } from "./coordinator.ts";
 import type { Finding } from "./finding.ts";
 import { examined, good, warning } from "./finding.ts";
+import { examineFleetSettings } from "./fleets.ts";
 import { examineMachine, examinePreemption, examineStateDirectory } from "./machine.ts";
 import { examinePluginDirectory } from "./plugin-directory.ts";
 import { examinePlugins } from "./plugins.ts";
@@ -84,6 +85,7 @@ export async function examine(
     await examined("state directory", () => examineStateDirectory(stateDir, systemStatFs)),
     await examinePlugins(plugins, { environment, clock }),
     await examinePluginDirectory(pluginDir, plugins, { environment, clock }),
+    await examineFleetSettings(config, environment["PATH"]),
     await examined("preemption notices", () => examinePreemption(config, clock)),
     ...(config.transport.certificates === undefined && !lacksCertificates
       ? [await examined("enrolment bundle", () => examineEnrolment(config, clock))]

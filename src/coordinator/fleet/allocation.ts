@@ -15,6 +15,8 @@ export interface Allocation {
   readonly fleet: string;
   readonly slots: number;
   row: Row<AllocationContext>;
+  /** The settings with which it was launched, as `launchDigest` has them; empty where nobody knows. */
+  readonly launchedWith: string;
   /** The request by which its worker got its certificate; empty: it has none yet. */
   request: string;
   /** The last words of one that has failed; undefined while they were not asked for. */
@@ -32,13 +34,16 @@ export interface Allocation {
   isSilent: boolean;
 }
 
-export function newAllocation(named: Pick<Allocation, "id" | "fleet" | "slots">, atMs: number): Allocation {
+export function newAllocation(
+  named: Pick<Allocation, "id" | "fleet" | "slots" | "launchedWith">,
+  atMs: number,
+): Allocation {
   return restored({ ...named, row: allocationChart.initial({ atMs }), log: undefined, request: "" });
 }
 
 /** As its row has it. */
 export function restored(
-  stored: Pick<Allocation, "id" | "fleet" | "slots" | "row" | "log" | "request">,
+  stored: Pick<Allocation, "id" | "fleet" | "slots" | "row" | "log" | "request" | "launchedWith">,
 ): Allocation {
   const volatile = { isLaunching: false, isStopping: false, isSilent: false };
   const hasWorked = stored.row.context.joinedAtMs !== null;

@@ -15,7 +15,7 @@ import { allocationChart, allocationStateOf, isOver, newAllocation, outcomeOf, r
 import type { Allocation } from "./allocation.ts";
 import { HOUR_MS } from "./budget.ts";
 import { learnJoin } from "./demand.ts";
-import { fleetChart, fleetStateOf } from "./fleet.ts";
+import { fleetChart, fleetStateOf, launchDigest } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import type { FleetRun, FleetTurn } from "./ports.ts";
 import { allocationKey, allocationRecord, fleetKey, fleetRecord } from "./records.ts";
@@ -34,7 +34,8 @@ export function launch(
   { id, epoch }: { readonly id: string; readonly epoch: number },
 ): void {
   const { slots } = fleet.settings;
-  const allocation = newAllocation({ id, fleet: fleet.name, slots }, at(turn));
+  const launchedWith = launchDigest(fleet.settings);
+  const allocation = newAllocation({ id, fleet: fleet.name, slots, launchedWith }, at(turn));
   fleet.allocations.set(id, allocation);
   const count = launchesInHour(turn, fleet);
   fleet.launches = { count: count + 1, sinceMs: count === 0 ? at(turn) : fleet.launches.sinceMs };
@@ -58,7 +59,8 @@ export function sendLaunch(turn: FleetTurn, fleet: Fleet, allocation: Allocation
 
 /** A machine of ours that no row explains, and that is wanted: it gets its row anew. */
 export function adopt(turn: FleetTurn, fleet: Fleet, id: string): Allocation {
-  const allocation = newAllocation({ id, fleet: fleet.name, slots: fleet.settings.slots }, at(turn));
+  const named = { id, fleet: fleet.name, slots: fleet.settings.slots, launchedWith: "" };
+  const allocation = newAllocation(named, at(turn));
   fleet.allocations.set(id, allocation);
   writeAllocation(turn, allocation);
   turn.requireSync();
@@ -203,9 +205,12 @@ export function writeFleet(turn: FleetTurn, fleet: Fleet): void {
 
 export function writeAllocation(turn: FleetTurn, allocation: Allocation): void {
   const key = allocationKey(allocation.id);
-  const { fleet, slots, log, request, row } = allocation;
+  const { fleet, slots, log, request, launchedWith, row } = allocation;
   const standing = standingOf(charts.allocation.machine, allocationChart, row);
-  turn.put({ key, value: encodeRecord(allocationRecord, key, { fleet, slots, log, request, standing }) });
+  turn.put({
+    key,
+    value: encodeRecord(allocationRecord, key, { fleet, slots, log, request, launchedWith, standing }),
+  });
 }
 
 /** Allocations are timed by the steady clock, which the next leader goes on with. */

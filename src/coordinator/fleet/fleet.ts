@@ -1,4 +1,5 @@
 // A fleet in memory: where it stands in its chart, what it has spent and learned, and its allocations.
+import { createHash } from "node:crypto";
 import { charts } from "../../../machines/index.ts";
 import type { FleetContext, FleetEvent, FleetInput } from "../../../machines/fleet.ts";
 import type { FleetSettings } from "../../config/fleet.ts";
@@ -40,9 +41,9 @@ export interface FleetBooks {
 export interface Fleet extends FleetBooks {
   readonly name: string;
   /** As the file has them; for one that it does not have any more, so that nothing is launched. */
-  readonly settings: FleetSettings;
+  settings: FleetSettings;
   /** It is in the file. */
-  readonly isConfigured: boolean;
+  isConfigured: boolean;
   /** By id; those that are over included, the oldest first. */
   readonly allocations: Map<string, Allocation>;
   /** Its lists in this leadership: asked for, the last good one, when they were asked for (monotonic), and why the last one was no good. */
@@ -105,6 +106,14 @@ export function openFleet(
 
 export function fleetStateOf({ row }: Pick<Fleet, "row">): FleetState {
   return fleetChart.nameOf(row) as FleetState;
+}
+
+/** The settings that a worker has from its launch to its end: with others it is another worker. Hosts may come and go. */
+export function launchDigest({ slots, provider: { timeoutMs: _, ...provider } }: FleetSettings): string {
+  return createHash("sha256")
+    .update(JSON.stringify([slots, { ...provider, hosts: undefined }]))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 /** Its budget is used up. */

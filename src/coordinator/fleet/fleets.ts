@@ -7,6 +7,7 @@
 //
 // Keeps true: each look is this state against that demand, never a reaction to one event; nothing is launched before a good list.
 import type { Random } from "../../base/random.ts";
+import type { FleetSettings } from "../../config/fleet.ts";
 import type { Checked } from "../../fleet/provider.ts";
 import type { Exposition } from "../../observe/metrics/exposition.ts";
 import type { Store } from "../../storage/store.ts";
@@ -17,7 +18,7 @@ import { at, end, launch, moveFleet, writeAllocation, writeFleet } from "./books
 import { allowanceOf, spentMsOf } from "./budget.ts";
 import { itemMsOf, learnWork, slotsWanted } from "./demand.ts";
 import type { Demand } from "./demand.ts";
-import { accountOf, countsOf, fleetStateOf, isSpent, liveOf } from "./fleet.ts";
+import { accountOf, countsOf, fleetStateOf, isSpent, liveOf, newBooks, openFleet } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import { followWorkers, onLaunched, onListed, onLog } from "./heard.ts";
 import { shownDetail, shownFleet, steerFleet } from "./operator.ts";
@@ -30,10 +31,18 @@ import { situationOf } from "./situation.ts";
 export interface FleetPorts {
   /** Undefined where no fleet is configured, and none has anything left in the store. Throws store_corrupt or store_newer. */
   open(store: Store, epoch: number): Promise<Fleets | undefined>;
+  /** Calls `tell` whenever the settings have changed since, with a room for them where there is none yet. */
+  follow?(tell: (changed: ChangedFleets) => void): void;
   /** Never rejects. */
   ask(question: FleetQuestion): Promise<FleetAnswer>;
   /** Undefined for a fleet that is not configured. Never rejects. */
   check(fleet: string): Promise<Checked | undefined>;
+}
+
+export interface ChangedFleets {
+  readonly settings: readonly FleetSettings[];
+  /** Without fleets. */
+  readonly empty: Fleets;
 }
 
 export interface FleetsOptions {
@@ -53,8 +62,8 @@ interface AskingBundle {
 const WRITE_EVERY_MS = 10_000;
 
 export class Fleets {
-  /** In the order of the file. */
-  readonly all: readonly Fleet[];
+  /** In the order of the file, behind them those that it has no more. */
+  #all: readonly Fleet[];
   readonly #options: FleetsOptions;
   #lookedAtMs: number | undefined;
   #endedBefore: number | undefined;
@@ -64,8 +73,24 @@ export class Fleets {
   #slotsWanted = 0;
 
   constructor(all: readonly Fleet[], options: FleetsOptions) {
-    this.all = all;
+    this.#all = all;
     this.#options = options;
+  }
+
+  get all(): readonly Fleet[] {
+    return this.#all;
+  }
+
+  /** The file has changed: these are its fleets now. One that it has no more is drained, by the provider that it had. */
+  configure(settings: readonly FleetSettings[]): void {
+    const configured = settings.map((each) => {
+      const known = this.named(each.name);
+      if (known === undefined) return openFleet(each, newBooks(), [], true);
+      return Object.assign(known, { settings: each, isConfigured: true });
+    });
+    const removed = this.all.filter(({ name }) => !settings.some((each) => each.name === name));
+    for (const fleet of removed) fleet.isConfigured = false;
+    this.#all = [...configured, ...removed];
   }
 
   named(name: string): Fleet | undefined {
@@ -100,12 +125,12 @@ export class Fleets {
   }
 
   shown(turn: FleetTurn): readonly ShownFleet[] {
-    return this.all.map((fleet) => shownFleet(turn, fleet));
+    return this.#present.map((fleet) => shownFleet(turn, fleet));
   }
 
   /** The same with all that is remembered of each. */
   detailed(turn: FleetTurn): FleetsShown {
-    return { fleets: this.all.map((fleet) => shownDetail(turn, fleet)) };
+    return { fleets: this.#present.map((fleet) => shownDetail(turn, fleet)) };
   }
 
   /** Carries out a decision of a person, named by the certificate. */
@@ -164,10 +189,15 @@ export class Fleets {
     this.#pauseIfSpent(turn, run);
   }
 
+  /** Fleets of the file, and others while something of them is there. */
+  get #present(): Fleet[] {
+    return this.all.filter((fleet) => fleet.isConfigured || liveOf(fleet).length > 0);
+  }
+
   /** The cheapest first; then as in the file. */
   #inOrder(): Fleet[] {
     const priceOf = ({ settings }: Fleet): number => settings.pricePerHour ?? 0;
-    return this.all.toSorted((one, other) => priceOf(one) - priceOf(other));
+    return this.#present.toSorted((one, other) => priceOf(one) - priceOf(other));
   }
 
   /** A worker that is heard after its allocation was over delivers its results, and leaves. */

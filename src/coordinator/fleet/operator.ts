@@ -64,6 +64,8 @@ export interface ShownDetail {
   readonly fleet: ShownFleet;
   /** Why it is as large as it is, in sentences. */
   readonly facts: readonly string[];
+  /** Why its last list failed; empty where it did not. */
+  readonly listTrouble: string;
   /** The latest first; those that are over included. */
   readonly allocations: readonly ShownAllocation[];
 }
@@ -76,7 +78,7 @@ export function shownDetail(turn: FleetTurn, fleet: Fleet): ShownDetail {
   const allocations = [...fleet.allocations.values()].toReversed();
   return {
     fleet: shownFleet(turn, fleet),
-    facts: factsOf(fleet),
+    ...{ facts: factsOf(fleet), listTrouble: fleet.lists.trouble },
     allocations: allocations.map((each) => shownAllocation(turn, each)),
   };
 }

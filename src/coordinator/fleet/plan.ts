@@ -20,6 +20,8 @@ export interface Unit {
   readonly idleMs: number | undefined;
   /** Its machine may be taken away, or its worker is given no work. */
   readonly isPoor: boolean;
+  /** It was launched with other settings than there are now. */
+  readonly isOutdated: boolean;
 }
 
 export interface Situation {
@@ -67,7 +69,31 @@ export function planOf(situation: Situation): Plan {
   const excess = staying.length - want;
   const unneeded = excess > 0 ? surplusOf(situation, staying, excess) : [];
   const { launches, why } = launchesOf(situation, { staying: staying.length, want });
-  return { want, launches, ends: [...overdue, ...unneeded], hasSurplus: excess > 0, why };
+  const replaced = replacedOf(situation, { staying, want });
+  return { want, launches, ends: [...overdue, ...unneeded, ...replaced], hasSurplus: excess > 0, why };
+}
+
+/**
+ * One that was launched with other settings, when nothing else is on its way to or from: the one before has been replaced then, and settings
+ * that start nobody cost one worker. First those that have not joined, then idle ones, then the oldest.
+ */
+function replacedOf(
+  { units, obstacle }: Situation,
+  { staying, want }: { readonly staying: readonly Unit[]; readonly want: number },
+): Plan["ends"] {
+  const isUnderWay = units.some(
+    ({ state, isOutdated }) => state === "Ending" || (state !== "Joined" && !isOutdated),
+  );
+  if (isUnderWay || obstacle !== undefined || staying.length !== want) return [];
+  const [next] = staying
+    .filter(({ isOutdated }) => isOutdated)
+    .toSorted(
+      (one, other) =>
+        Number(one.state === "Joined") - Number(other.state === "Joined") ||
+        Number(one.idleMs === undefined) - Number(other.idleMs === undefined) ||
+        other.ranMs - one.ranMs,
+    );
+  return next === undefined ? [] : [{ id: next.id, cause: "replaced" }];
 }
 
 function overdueCause(

@@ -15,7 +15,7 @@ export function allocationKey(id: string): string {
 }
 
 type FleetRecord = Omit<FleetBooks, "row"> & { readonly standing: Standing };
-type AllocationRecord = Pick<Allocation, "fleet" | "slots" | "log" | "request"> & {
+type AllocationRecord = Pick<Allocation, "fleet" | "slots" | "log" | "request" | "launchedWith"> & {
   readonly standing: Standing;
 };
 
@@ -42,11 +42,12 @@ export const fleetRecord: RecordType<FleetRecord> = {
 export const allocationRecord: RecordType<AllocationRecord> = {
   kind: RECORD_KIND.allocation,
   name: "allocation",
-  encode: ({ fleet, slots, standing, log, request }) => [
-    ...[fleet, slots, standingTuple(standing), log ?? null, request],
+  encode: ({ fleet, slots, standing, log, request, launchedWith }) => [
+    ...[fleet, slots, standingTuple(standing), log ?? null, request, launchedWith],
   ],
   decode: (fields) => ({
     ...{ fleet: fields.text(0), slots: fields.integer(1), standing: standingFrom(fields.tuple(2)) },
     ...{ log: fields.isNull(3) ? undefined : fields.text(3), request: fields.text(4) },
+    launchedWith: fields.text(5),
   }),
 };

@@ -1,5 +1,5 @@
-// The fleets of a new leader, from its settings and the store. A fleet that the file does not have any more, and that has allocations left, is
-// one that is to have none.
+// The fleets of a new leader, from its settings and the store. A fleet that the file does not have any more is one that is to have no
+// allocations.
 import { charts } from "../../../machines/index.ts";
 import type { AllocationContext } from "../../../machines/allocation.ts";
 import type { FleetContext } from "../../../machines/fleet.ts";
@@ -8,7 +8,7 @@ import { rowFrom } from "../../runtime/standing.ts";
 import { ALLOCATIONS_PREFIX, FLEETS_PREFIX } from "../../storage/keys.ts";
 import { recordsUnder } from "../../storage/records.ts";
 import type { Store } from "../../storage/store.ts";
-import { allocationChart, isOver, restored } from "./allocation.ts";
+import { allocationChart, restored } from "./allocation.ts";
 import type { Allocation } from "./allocation.ts";
 import { fleetChart, newBooks, openFleet } from "./fleet.ts";
 import type { Fleet, FleetBooks } from "./fleet.ts";
@@ -35,11 +35,10 @@ export async function replayFleets(
     openFleet(each, books.get(each.name) ?? newBooks(), allocations.get(each.name) ?? [], true),
   );
   const known = new Set(settings.map(({ name }) => name));
-  const left = [...allocations].filter(
-    ([name, all]) => !known.has(name) && all.some((allocation) => !isOver(allocation)),
-  );
-  const removed = left.map(([name, all]): Fleet =>
-    openFleet(nothingOf(name), books.get(name) ?? newBooks(), all, false),
+  // One that comes back to the file goes on with its books.
+  const gone = [...new Set([...books.keys(), ...allocations.keys()])].filter((name) => !known.has(name));
+  const removed = gone.map((name): Fleet =>
+    openFleet(nothingOf(name), books.get(name) ?? newBooks(), allocations.get(name) ?? [], false),
   );
   return new Fleets([...configured, ...removed], options);
 }

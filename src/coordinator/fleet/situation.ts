@@ -5,7 +5,7 @@ import type { Allocation } from "./allocation.ts";
 import { at, launchesInHour } from "./books.ts";
 import type { Allowance } from "./budget.ts";
 import type { Demand } from "./demand.ts";
-import { fleetStateOf, isSpent, liveOf, settingsOf } from "./fleet.ts";
+import { fleetStateOf, isSpent, launchDigest, liveOf, settingsOf } from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Situation, Unit } from "./plan.ts";
 import type { FleetRun, FleetTurn } from "./ports.ts";
@@ -27,7 +27,7 @@ export function situationOf(
   const { learned, surplusSinceMs, grown } = fleet;
   return {
     ...{ settings, demand, grown },
-    units: liveOf(fleet).map((allocation) => unitOf(turn, allocation, run)),
+    units: liveOf(fleet).map((allocation) => unitOf(turn, fleet, allocation, run)),
     joinMs: learned.joinMs === 0 ? Math.min(JOIN_EXPECTED_MS, settings.startTimeoutMs) : learned.joinMs,
     surplusMs: surplusSinceMs === undefined ? undefined : turn.nowMs - surplusSinceMs,
     obstacle: obstacleOf(fleet),
@@ -36,7 +36,7 @@ export function situationOf(
   };
 }
 
-function unitOf(turn: FleetTurn, allocation: Allocation, { workers }: FleetRun): Unit {
+function unitOf(turn: FleetTurn, fleet: Fleet, allocation: Allocation, { workers }: FleetRun): Unit {
   const { askedAtMs, queuedAtMs, bootedAtMs } = allocation.row.context;
   const worker = workers.get(allocation.id);
   const state = allocationStateOf(allocation) as Unit["state"];
@@ -47,6 +47,7 @@ function unitOf(turn: FleetTurn, allocation: Allocation, { workers }: FleetRun):
     ...{ forMs: at(turn) - sinceMs, ranMs: ranMs(allocation, at(turn)) },
     idleMs: allocation.idleSinceMs === undefined ? undefined : turn.nowMs - allocation.idleSinceMs,
     isPoor: worker?.isPoor === true,
+    isOutdated: allocation.launchedWith !== "" && allocation.launchedWith !== launchDigest(fleet.settings),
   };
 }
 

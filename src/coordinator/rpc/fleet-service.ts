@@ -102,9 +102,12 @@ function readDecision({ target, action, reason, min, max }: SteerFleetRequest): 
   }
 }
 
-function detailOf({ fleet, facts, allocations }: ShownDetail, withOver: boolean): Filled<FleetDetail> {
-  const asked = allocations.filter(({ isOver }) => withOver || !isOver);
-  return { fleet: fleetSummaryOf(fleet), facts: [...facts], allocations: asked.map(allocationOf) };
+function detailOf(
+  { fleet, facts, listTrouble, allocations }: ShownDetail,
+  withOver: boolean,
+): Filled<FleetDetail> {
+  const asked = allocations.filter(({ isOver }) => withOver || !isOver).map(allocationOf);
+  return { fleet: fleetSummaryOf(fleet), facts: [...facts], allocations: asked, listTrouble };
 }
 
 function allocationOf({

@@ -17,13 +17,19 @@ import { givesOutWork, meaningOf, onPause } from "./run.ts";
 
 const NO_ALLOCATIONS = { requested: 0, queued: 0, booting: 0, joined: 0, ending: 0 };
 
-type FleetInput = Extract<Input, { readonly kind: "fleetHeard" | "listFleets" | "steerFleet" }>;
+type FleetInput = Extract<
+  Input,
+  { readonly kind: "fleetHeard" | "fleetsChanged" | "listFleets" | "steerFleet" }
+>;
 
 export function onFleet(state: CoordinatorState, turn: Turn, input: FleetInput): void {
   const { fleets } = state;
   switch (input.kind) {
     case "fleetHeard":
       return fleets?.onAnswer(turn, input.heard, runFor(state, turn));
+    case "fleetsChanged":
+      state.fleets ??= input.changed.empty;
+      return state.fleets.configure(input.changed.settings);
     case "listFleets":
       return turn.answer(input.answer, fleets?.detailed(turn) ?? { fleets: [] });
     case "steerFleet": {

@@ -20,6 +20,7 @@ import type {
   RevokeResponse,
 } from "../../gen/rollout/v1/run_pb.ts";
 import type { CreatedRelease, ReleaseStatus } from "../../gen/rollout/v1/release_pb.ts";
+import type { ChangedFleets } from "../fleet/fleets.ts";
 import type { FleetAnswer } from "../fleet/ports.ts";
 import type { FleetDecision, FleetsShown, FleetVerdict } from "../fleet/operator.ts";
 import type { ReleaseRefusal, ReleaseRequest, ReleaseSteering } from "../release/operator.ts";
@@ -271,6 +272,8 @@ export type Input =
   | { readonly kind: "releaseCountsRead"; readonly key: string; readonly value: Uint8Array | undefined }
   /** The provider of a fleet has answered. */
   | { readonly kind: "fleetHeard"; readonly heard: FleetAnswer }
+  /** The file has other fleets than when this coordinator came to lead. */
+  | { readonly kind: "fleetsChanged"; readonly changed: ChangedFleets }
   | { readonly kind: "listFleets"; readonly answer: Answer<FleetsShown> }
   | {
       readonly kind: "steerFleet";

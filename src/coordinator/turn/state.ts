@@ -141,7 +141,7 @@ export interface CoordinatorState {
   /** The room behind the door `ledger.trials`. */
   readonly releases: Releases;
   /** Undefined where no fleet is configured, and none has anything left. */
-  readonly fleets: Fleets | undefined;
+  fleets: Fleets | undefined;
   run: Row<RunContext>;
   /** The task that it executes; null before the first submission. */
   task: RunTask | null;

@@ -1,5 +1,10 @@
 import { expect } from "chai";
-import { allocationsText, fleetsText, fleetText } from "../../../../src/cli/render/fleet.ts";
+import {
+  allocationSentence,
+  allocationsText,
+  fleetsText,
+  fleetText,
+} from "../../../../src/cli/render/fleet.ts";
 import { fleetLine } from "../../../../src/cli/render/run-status.ts";
 import type { Allocation, FleetSummary } from "../../../../src/client/fleets.ts";
 
@@ -35,11 +40,14 @@ describe("fleets for a terminal", () => {
   });
 
   it("say why they are as large as they are, and show each allocation", () => {
-    expect(fleetText({ fleet: FLEET, facts: ["an item takes 7 ms"], allocations: [] })).to.equal(
-      `${fleetLine(FLEET)}\n  an item takes 7 ms\n`,
-    );
+    expect(
+      fleetText({ fleet: FLEET, facts: ["an item takes 7 ms"], allocations: [], listTrouble: "" }),
+    ).to.equal(`${fleetLine(FLEET)}\n  an item takes 7 ms\n`);
     expect(allocationsText([ALLOCATION], 120_000)).to.match(
       /01JZ8Q6T0C5V9W3R7X2Y4B6D90 +spot +gone +.+ +12 s +job 7 +idle\n$/,
+    );
+    expect(allocationSentence(ALLOCATION, 120_000)).to.equal(
+      "It is an allocation of fleet spot: gone, asked for 1m ago, ref job 7, idle.",
     );
     expect(allocationsText([], 0)).to.equal("No worker was asked for.\n");
   });

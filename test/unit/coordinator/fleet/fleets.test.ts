@@ -436,6 +436,59 @@ describe("a fleet of the coordinator", () => {
     expect(by(id, id)).to.equal(`allocation ${id} is over`);
   });
 
+  it("replaces workers of other launch settings one at a time, each when the one before has joined", async () => {
+    const rig = await working(2);
+    const before = [...rig.live];
+    const endings = (): string[] => rig.live.filter((id) => rig.stateOf(id) === "Ending");
+    rig.fleets.configure([{ ...SETTINGS, max: 3 }]);
+    await rig.pass(1_000);
+    expect(endings(), "limits are no launch settings").to.deep.equal([]);
+    const provider = { ...SETTINGS.provider, command: ["other"] } as const;
+    rig.fleets.configure([{ ...SETTINGS, provider }]);
+    await rig.pass(1_000);
+    const [first = ""] = endings();
+    expect([endings(), rig.drained]).to.deep.equal([[first], [first]]);
+    // It has left, and the one in its place is awaited.
+    rig.worker(first, { presence: "left", isOfUse: false });
+    for (let polls = 0; polls < 5; polls++) {
+      await rig.pass(1_000);
+      await rig.list(rig.live.filter((id) => id !== first).map((allocation) => ({ allocation })));
+    }
+    const [fresh = ""] = await rig.launch();
+    expect(before).not.to.include(fresh);
+    await rig.pass(2_000);
+    expect(endings()).to.deep.equal([]);
+    // The next leader knows it too.
+    await rig.restart([{ ...SETTINGS, provider }]);
+    rig.worker(fresh);
+    await rig.pass(250);
+    await rig.list(rig.live.map((allocation) => ({ allocation })));
+    await rig.pass(1_000);
+    expect(endings()).to.deep.equal(before.filter((id) => id !== first));
+  });
+
+  it("takes up fleets that come, and drains one that goes by the provider that it had", async () => {
+    const rig = await working(1);
+    const [id = ""] = rig.live;
+    rig.fleets.configure([{ ...SETTINGS, name: "other" }]);
+    expect(rig.fleets.all.map(({ name }) => name)).to.deep.equal(["other", "spot"]);
+    await rig.pass(250);
+    expect(rig.drained).to.deep.equal([id]);
+    rig.worker(id, { presence: "left", isOfUse: false });
+    await rig.pass(30_000);
+    expect((await rig.answerStops()).slice(0, 1)).to.deep.equal([id]);
+    await rig.list([]);
+    expect(rig.fleets.detailed(new Turn(1, 1, 1)).fleets.map(({ fleet }) => fleet.name)).to.deep.equal([
+      "other",
+    ]);
+    // Its machine-hours stay on its account, also where the file lacked it when a leader came.
+    const { machineMs } = rig.fleets.named("spot") ?? {};
+    expect(machineMs).to.be.above(0);
+    await rig.restart([]);
+    rig.fleets.configure([SETTINGS]);
+    expect([rig.fleet.isConfigured, rig.fleet.machineMs]).to.deep.equal([true, machineMs]);
+  });
+
   it("passes the share of a fleet that launches nothing on to the next, the cheapest first", async () => {
     const rig = await FleetRig.open(
       { name: "dear", pricePerHour: 5 },

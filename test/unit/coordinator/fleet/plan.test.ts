@@ -152,6 +152,7 @@ class FleetWorld {
       ...{ id, state: endsAtMs !== undefined ? "Ending" : hasJoined ? "Joined" : "Booting" },
       ...{ slots: this.#settings.slots, forMs: this.nowMs - askedAtMs, ranMs: this.nowMs - askedAtMs },
       ...{ idleMs: idleSinceMs === undefined ? undefined : this.nowMs - idleSinceMs, isPoor: false },
+      isOutdated: false,
     };
   }
 
