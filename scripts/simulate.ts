@@ -1,8 +1,10 @@
-// `npm run simulate -- --seeds N [--seed S] [--coordinators 1|3] [--json]`: runs N simulated clusters, the seeds from S on, and says
-// what they violated. One coordinator or three are as each seed has it, unless said. Ends with 1 when any did. The same seed is the same run, on every machine.
+// `npm run simulate -- --seeds N [--seed S] [--coordinators 1|3] [--fleet] [--json]`: runs N simulated clusters, the seeds from S on, and says
+// what they violated. One coordinator or three are as each seed has it, unless said. With --fleet each
+// has a fleet. Ends with 1 when any did. The same seed is the same run, on every machine.
 import { parseArgs } from "node:util";
 import type { ParseArgsConfig } from "node:util";
 import { systemClock } from "../src/base/clock.ts";
+import { WITH_FLEET } from "../test/sim/fleet-mix.ts";
 import { reportOf } from "../test/sim/report.ts";
 import type { Verdict } from "../test/sim/simulation.ts";
 import { simulate } from "../test/sim/simulation.ts";
@@ -25,11 +27,12 @@ interface Summary {
   readonly leaderships: number;
 }
 
-const USAGE = "npm run simulate -- [--seeds N] [--seed FIRST] [--coordinators 1|3] [--json]";
+const USAGE = "npm run simulate -- [--seeds N] [--seed FIRST] [--coordinators 1|3] [--fleet] [--json]";
 const OPTIONS = {
   seeds: { type: "string", default: "1000" },
   seed: { type: "string", default: "1" },
   coordinators: { type: "string" },
+  fleet: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const satisfies ParseArgsConfig["options"];
@@ -56,7 +59,7 @@ async function runAll(): Promise<Summary> {
   let [done, simulatedMs, executions, leaderships, toldMs] = [0, 0, 0, 0, startMs];
   for (; done < count && failed.length < FAILURES_MAX; done++) {
     running = first + done;
-    const verdict = await simulate(running, undefined, coordinators);
+    const verdict = await simulate(running, values.fleet ? WITH_FLEET : undefined, coordinators);
     simulatedMs += verdict.simulatedMs;
     executions += verdict.executions;
     leaderships += verdict.leaderships;

@@ -218,7 +218,7 @@ function onScrubbed(
  */
 function steadyMsOf(state: CoordinatorState, nowMs: number, wallMs: number): number {
   // A clock that was put back since does not make the run any younger than at its beginning.
-  state.steadyOffsetMs ??= Math.max(wallMs, state.countedFrom.wallMs) - nowMs;
+  state.steadyOffsetMs ??= Math.max(wallMs, state.countedFrom.wallMs, state.fleets?.latestMs ?? 0) - nowMs;
   return nowMs + state.steadyOffsetMs;
 }
 

@@ -25,6 +25,7 @@ import { RolloutError } from "../../src/base/errors.ts";
 import { Post } from "./post.ts";
 import type { SimProcess } from "./process.ts";
 import type { Settings } from "./settings.ts";
+import type { SimFleet } from "./sim-fleet.ts";
 import { SimMemory } from "./sim-memory.ts";
 import { Services } from "./sim-transport.ts";
 import { eventsOf, logOf } from "./voice.ts";
@@ -56,6 +57,8 @@ export interface CoordinatorNodeOptions extends NodeOptions {
   readonly elector: (elector: LeaderElector) => LeaderElector;
   /** Told of the state after each turn, before anybody looks at it. */
   readonly inspect: (state: CoordinatorState) => void;
+  /** Undefined for a run without one. */
+  readonly fleet: SimFleet | undefined;
 }
 
 interface Leading {
@@ -114,6 +117,11 @@ export class CoordinatorNode extends SimNode {
       );
   }
 
+  /** Each allocation is a worker of its own, which is remembered for a while. */
+  get #workersMax(): number {
+    return this.#options.fleet === undefined ? 10 : 500;
+  }
+
   #holdPost(process: SimProcess, leading: Leading, coordinator: CoordinatorOptions): void {
     const { settings, network, elector, timing } = this.#options;
     const { incarnation, store } = coordinator;
@@ -170,15 +178,18 @@ export class CoordinatorNode extends SimNode {
     const { settings, runId, home } = this.#options;
     const { clock, random } = process;
     const incarnation = newUlid<IncarnationId>(clock, random);
-    const store = this.#options.store(leading.ledger.store, process);
+    const { fleet } = this.#options;
+    const watched = fleet?.witness.watching(leading.ledger.store) ?? leading.ledger.store;
+    const store = this.#options.store(watched, process);
     return {
+      ...(fleet && { fleets: fleet.ports(process) }),
       ...(this.#options.remembers && { memory: this.#memory, acceptsRollback: this.#acceptsRollback }),
       runId,
       incarnation,
       store,
       ownStore: new MemoryStore(),
       liveness: SIM_LIVENESS,
-      workersMax: 10,
+      workersMax: this.#workersMax,
       budgets: BUDGETS,
       keys: {
         ...KEY_DEFAULTS,
@@ -277,15 +288,23 @@ export class CoordinatorNode extends SimNode {
   /** C4: what a new leader would read is what this one has in memory. Nothing is checked when the two cannot be compared now. */
   async checkReplay(): Promise<void> {
     const { state, ledger } = this.#latest ?? {};
-    const { witness, home } = this.#options;
-    if (state === undefined || ledger?.isSettled() !== true || state.epoch !== witness.epoch) return;
+    const { witness, home, fleet } = this.#options;
+    const { process } = this;
+    if (
+      process === undefined ||
+      state === undefined ||
+      ledger?.isSettled() !== true ||
+      state.epoch !== witness.epoch
+    )
+      return;
     const replayed = await replay(home.rows(this.machine), {
       liveness: SIM_LIVENESS,
-      workersMax: 10,
+      workersMax: this.#workersMax,
       budgets: BUDGETS,
       random: seededRandom(0),
       epoch: state.epoch,
       nowMs: 0,
+      ...(fleet && { openFleets: (store: Store) => fleet.ports(process).open(store, state.epoch) }),
     });
     const differs = difference(replayed, state);
     if (differs !== undefined) throw new Violation(`C4: replay differs from the live state in ${differs}`);

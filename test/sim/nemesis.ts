@@ -32,7 +32,9 @@ export interface Cluster {
   readonly coordinators: Coordinators;
   /** Undefined: the ledger is on the coordinator's own disk. */
   readonly shared: SharedDatabase | undefined;
+  /** More may come. */
   readonly workers: readonly [Victim, ...Victim[]];
+  readonly onHealed?: () => void;
 }
 
 const STOP_MIN_MS = 50;
@@ -155,5 +157,6 @@ export class Nemesis {
       worker.heal();
       network.unblock(worker.machine.name);
     }
+    this.#cluster.onHealed?.();
   }
 }

@@ -4,9 +4,9 @@ import type { Verdict } from "./simulation.ts";
 /** Enough to see what led to it; the command gives all of it. */
 const TAIL_LINES = 60;
 
-function replayCommand(seed: number, coordinators: number | undefined): string {
+function replayCommand(seed: number, coordinators: number | undefined, hasFleet: boolean): string {
   const option = coordinators === undefined ? "" : ` --coordinators ${coordinators}`;
-  return `npm run simulate -- --seed ${seed} --seeds 1${option}`;
+  return `npm run simulate -- --seed ${seed} --seeds 1${option}${hasFleet ? " --fleet" : ""}`;
 }
 
 /** The report of a verdict that found a violation. `coordinators`: as it was asked for. */
@@ -19,7 +19,7 @@ export function reportOf(
     ...tail.slice(-lines),
     `settings: ${JSON.stringify(settings)}`,
     `seed ${seed}: ${violation?.message ?? "nothing was violated"}`,
-    `again: ${replayCommand(seed, coordinators)}`,
+    `again: ${replayCommand(seed, coordinators, settings.fleet !== undefined)}`,
   ].join("\n");
 }
 

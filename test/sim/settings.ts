@@ -3,6 +3,7 @@
 import { seededRandom } from "../../src/base/random.ts";
 import type { Random } from "../../src/base/random.ts";
 import type { DatabaseWeather } from "./database-way.ts";
+import type { FleetMix } from "./fleet-settings.ts";
 import type { NetworkWeather } from "./network.ts";
 import type { DiskWeather } from "./process-store.ts";
 import { drawRelease } from "./release-settings.ts";
@@ -75,6 +76,8 @@ export interface Settings extends DrawnWork {
   readonly steering: Steering;
   /** Undefined: the run has none, and names no plugin. */
   readonly release: ReleaseSettings | undefined;
+  /** Undefined: nobody starts workers. No seed draws one: a run has it that is asked for it. */
+  readonly fleet: FleetMix | undefined;
 }
 
 export const CALM_NETWORK: NetworkWeather = {
@@ -123,6 +126,7 @@ function drawCluster(random: Random): Settings {
   const maybe = (chance: number, value: () => number): number => (happens(random, chance) ? value() : 0);
   return {
     coordinators: 1,
+    fleet: undefined,
     quorum: "off",
     database: CALM_DATABASE,
     items: Math.floor(between(random, 10, 60)),

@@ -13,14 +13,18 @@ import { BUDGETS, CoordinatorNode } from "./coordinator-node.ts";
 import { namesOfActors } from "./actor-machine.ts";
 import type { Release } from "../../src/client/releases.ts";
 import { Coordinators } from "./coordinators.ts";
+import { FleetMachine } from "./fleet-machine.ts";
 import { Journal } from "./journal.ts";
 import type { LedgerHome } from "./ledger-home.ts";
 import { ownDisk, SharedDatabase } from "./ledger-home.ts";
 import { Nemesis } from "./nemesis.ts";
+import type { Victim } from "./nemesis.ts";
 import { Network } from "./network.ts";
 import { Operator } from "./operator.ts";
 import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
 import { SimCheckpoints } from "./sim-checkpoints.ts";
+import { SimFleet } from "./sim-fleet.ts";
+import type { SimFleetOptions } from "./sim-fleet.ts";
 import { SimProcess } from "./process.ts";
 import type { CommitWitness, DiskWeather } from "./process-store.ts";
 import { drawSettings, withItemsFor } from "./settings.ts";
@@ -33,6 +37,7 @@ import type { Variant } from "./variant.ts";
 import { Witness } from "./witness.ts";
 import { witnessTap } from "./witness-tap.ts";
 import { WorkerNode } from "./worker-node.ts";
+import type { WorkerNodeOptions } from "./worker-node.ts";
 import { between, Violation, SimWorld } from "./world.ts";
 import { drawWorkload } from "./workload.ts";
 
@@ -60,12 +65,19 @@ export interface Verdict {
   /** The state of its last release at the end, empty where it had none; and attempts of candidates that have started. */
   readonly release: string;
   readonly trials: number;
+  /** Machines of its fleet. */
+  readonly launched: number;
 }
 
 /** After the storm a run has so long to come to its end: backoffs of a minute, failure timeouts, several in a row. */
 const CALM_MAX_MS = 400_000;
 /** Stragglers arrive after the end, and processes that were stopped or cut off until the storm was over go on. */
 const AFTERMATH_MS = 3_000;
+/** A leader has seen in lists that the last machine is gone. */
+const FLEET_AFTERMATH_MS = 30_000;
+const ORPHAN_MS = 60_000;
+/** Workers of fleets have the numbers from here on. */
+const FIRST_OF_FLEET = 100;
 /** After the storm somebody leads for good within this time, counted anew when a leader hears of an older copy and halts. */
 const LEASES_SETTLE_MS = 20_000;
 const TIMING: LeaseTiming = { ttlMs: 5_000, renewalMs: 1_000, deadlineMs: 4_000 };
@@ -90,8 +102,9 @@ export async function simulate(
   const witness = new Witness(world, journal, BUDGETS, settings);
   world.say("sim", JSON.stringify(settings));
   let violation: Error | undefined;
+  const seen: Seen = { launched: () => 0 };
   try {
-    await run(world, settings, { journal, witness }, variant);
+    await run(world, settings, { journal, witness, seen }, variant);
   } catch (thrown) {
     violation = thrown instanceof Error ? thrown : new Violation(String(thrown));
     world.say("sim", `violated: ${violation.message}`);
@@ -113,13 +126,18 @@ export async function simulate(
     ended: witness.ledger.run?.state ?? "",
     release: witness.releases.latest?.state ?? "",
     trials: witness.releases.trials,
+    launched: seen.launched(),
   };
+}
+
+interface Seen {
+  launched: () => number;
 }
 
 async function run(
   world: SimWorld,
   settings: Settings,
-  { journal, witness }: { readonly journal: Journal; readonly witness: Witness },
+  { journal, witness, seen }: { readonly journal: Journal; readonly witness: Witness; readonly seen: Seen },
   variant: Variant,
 ): Promise<void> {
   const { random } = world;
@@ -134,10 +152,18 @@ async function run(
   const home = homeOf({ world, settings, disk, witness, variant });
   const shared = home instanceof SharedDatabase ? home : undefined;
   const common = { world, network, witness, settings, disk, runId, home };
+  const fleet = fleetOf(
+    { world, settings, witness, variant },
+    {
+      rows: () => home.rows(coordinators.all[0].machine),
+      newMachine: (id, onEnded) => newMachine(id, onEnded),
+    },
+  );
+  if (fleet !== undefined) seen.launched = () => fleet.witness.launched;
   const newCoordinator = (name: string): CoordinatorNode =>
     new CoordinatorNode({
       ...common,
-      name,
+      ...{ name, fleet },
       timing: variant.timing ?? TIMING,
       remembers: shared !== undefined && variant.forgets !== true,
       clockRate: shared !== undefined && settings.clockRates ? between(random, 0.93, 1.07) : 1,
@@ -155,10 +181,9 @@ async function run(
   if (variant.tap !== undefined) taps.push(variant.tap({ world, ledger: () => witness.ledger }));
   const checkpoints = new SimCheckpoints();
   const { checkpointStore = (store: CheckpointStore) => store } = variant;
-  const newWorker = (number: number): WorkerNode => {
-    const workerId = newUlid<WorkerId>(clock, random);
+  const workerOptions = (number: number, workerId: WorkerId): WorkerNodeOptions => {
     ids.set(`w${number}`, workerId);
-    const options = {
+    return {
       ...common,
       ...{ journal, number, workerId, taps, addresses, servicesOf },
       store: variant.workerStore ?? ((store: Store) => store),
@@ -168,6 +193,9 @@ async function run(
       ...(variant.beginsUnasked && { beginsUnasked: true as const }),
       ...(variant.selfFenceTimeoutMs !== undefined && { selfFenceTimeoutMs: variant.selfFenceTimeoutMs }),
     };
+  };
+  const newWorker = (number: number): WorkerNode => {
+    const options = workerOptions(number, newUlid<WorkerId>(clock, random));
     return new WorkerNode(options, settings.clockRates ? between(random, 0.93, 1.07) : 1);
   };
   const workers: [WorkerNode, ...WorkerNode[]] = [newWorker(1)];
@@ -187,9 +215,18 @@ async function run(
     pauses: (key) => witness.pauseAsked(key),
     fail: (error) => world.violate(error),
   });
+  const victims: [Victim, ...Victim[]] = [...workers, ...callers];
+  const newMachine = (id: string, onEnded: () => void): FleetMachine => {
+    const stay = { orphanMs: ORPHAN_MS, lifetimeMs: null, idleMs: null };
+    const number = FIRST_OF_FLEET + victims.length;
+    const node = new FleetMachine({ ...workerOptions(number, id as WorkerId), stay }, onEnded);
+    victims.push(node);
+    return node;
+  };
+  const onHealed = (): void => fleet?.provider.calm();
   const nemesis = new Nemesis({
     ...{ world, network, settings, disk, coordinators, shared },
-    workers: [...workers, ...callers],
+    ...{ workers: victims, onHealed },
   });
 
   if (shared !== undefined)
@@ -204,7 +241,8 @@ async function run(
   for (const worker of [...workers, ...callers]) worker.startSoon();
   nemesis.start();
   void operator.work().catch((error: unknown) => world.violate(error));
-  await untilOver({ world, settings, coordinators, operator, witness });
+  await untilOver({ world, settings, coordinators, operator, witness, fleet });
+  await fleet?.witness.checkEnd(fleet.provider.alive);
   await checkEnd(coordinators, witness, home);
   witness.checkEnd(workload.kinds, operator.isShut);
   if (settings.release !== undefined) witness.releases.checkEnd(await seenRelease(world, operator));
@@ -256,21 +294,41 @@ function checkLeases({ history }: SharedDatabase): void {
   );
 }
 
+/** Undefined for a run without one. */
+function fleetOf(
+  parts: {
+    readonly world: SimWorld;
+    readonly settings: Settings;
+    readonly witness: Witness;
+    readonly variant: Variant;
+  },
+  ways: Pick<SimFleetOptions, "rows" | "newMachine">,
+): SimFleet | undefined {
+  const { world, settings, witness, variant: seams } = parts;
+  const { fleet: mix } = settings;
+  return mix && new SimFleet({ ...ways, world, mix, seams, hasGoneBack: () => witness.hasGoneBack });
+}
+
 interface Running {
   readonly world: SimWorld;
   readonly settings: Settings;
   readonly coordinators: Coordinators;
   readonly operator: Operator;
   readonly witness: Witness;
+  readonly fleet: SimFleet | undefined;
 }
 
-async function untilOver({ world, settings, coordinators, operator, witness }: Running): Promise<void> {
+async function untilOver(running: Running): Promise<void> {
+  const { world, settings, coordinators, operator, witness, fleet } = running;
   let overAtMs = Infinity;
+  const aftermathMs = fleet === undefined ? AFTERMATH_MS : FLEET_AFTERMATH_MS;
   while (world.nowMs < overAtMs) {
-    if (!operator.isDone) overAtMs = Infinity;
+    if (!operator.isDone || fleet?.isOver === false) overAtMs = Infinity;
     // Processes that stood still until the storm was over are judged by what they do when they go on.
-    else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + AFTERMATH_MS;
+    else if (overAtMs === Infinity) overAtMs = Math.max(world.nowMs, settings.stormMs) + aftermathMs;
     if (world.nowMs > settings.stormMs + CALM_MAX_MS || world.happened > MOMENTS_MAX) {
+      const machines = fleet?.provider.alive.map(({ id }) => id) ?? [];
+      if (operator.isDone) throw new Violation(`machines are left: ${machines.join(", ")}`);
       const left = [...witness.ledger.items].filter((item) => !isFinal(item));
       const names = left.map(
         ({ idText, running }) => `${short(idText)} ${running ? `at ${running.worker}` : "pending"}`,

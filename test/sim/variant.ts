@@ -5,7 +5,10 @@ import type { LeaderElector } from "../../src/coordinator/lead/elector.ts";
 import type { CoordinatorState } from "../../src/coordinator/turn/state.ts";
 import type { CheckpointStore } from "../../src/worker/partitions/checkpoint-store.ts";
 import type { Store } from "../../src/storage/store.ts";
+import type { FleetSettings } from "../../src/config/fleet.ts";
+import type { FleetPorts } from "../../src/coordinator/fleet/fleets.ts";
 import type { SimProcess } from "./process.ts";
+import type { SimFleet } from "./sim-fleet.ts";
 import type { AfterLoss } from "./database-way.ts";
 import type { CarriedOut } from "./process-store.ts";
 import type { Settings } from "./settings.ts";
@@ -44,6 +47,10 @@ export interface Variant {
   readonly workerStore?: (store: Store) => Store;
   /** Messages on their way. Made anew for each run. */
   readonly tap?: (scope: VariantScope) => Tap;
+  /** The fleets of a coordinator, and their provider. */
+  readonly fleets?: (ports: FleetPorts, fleet: SimFleet) => FleetPorts;
+  /** The settings of the fleet, as coordinators have them. */
+  readonly fleetSettings?: (settings: FleetSettings, fleet: SimFleet) => FleetSettings;
   /** The place of partition checkpoints, as workers see it. */
   readonly checkpointStore?: (store: CheckpointStore) => CheckpointStore;
   readonly selfFenceTimeoutMs?: number;

@@ -6,6 +6,7 @@ import { simulate } from "./simulation.ts";
 import type { Verdict } from "./simulation.ts";
 import type { Variant } from "./variant.ts";
 import { ACTOR_VARIANTS } from "./actor-variants.ts";
+import { FLEET_VARIANTS } from "./fleet-variants.ts";
 import { KEY_VARIANTS } from "./key-variants.ts";
 import { RELEASE_VARIANTS } from "./release-variants.ts";
 import { SHARED_VARIANTS } from "./shared-variants.ts";
@@ -49,6 +50,10 @@ describe(`a simulated cluster with actors is found to be broken within ${SEEDS_M
 
 describe(`a simulated cluster with a release is found to be broken within ${SEEDS_MAX} seeds when`, () => {
   findsEach(RELEASE_VARIANTS);
+});
+
+describe(`a simulated cluster with a fleet is found to be broken within ${SEEDS_MAX} seeds when`, () => {
+  findsEach(FLEET_VARIANTS);
 });
 
 describe(`several coordinators over one database are found to be broken within ${SEEDS_MAX} seeds when`, () => {

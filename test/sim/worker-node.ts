@@ -1,5 +1,6 @@
 // A machine with a worker on it: the real worker, heartbeats, session, executor, outbox, drain and all, over the simulated network
 // and disk. The machine outlives its processes.
+import type { StayLimits } from "../../machines/worker-stay.ts";
 import { resultBatchRecord } from "../../src/worker/work/outbox-record.ts";
 import { decodeRecord, okOrFailure } from "../../src/storage/codec.ts";
 import { OUTBOX_PREFIX } from "../../src/storage/keys.ts";
@@ -26,6 +27,8 @@ const SELF_FENCE_MS = 4_000;
 const BACKLOG_FACTOR = 8;
 /** The longest time of a drain beyond its deadline: its flush, its goodbye, an execution that does not end, a slow disk. */
 const DRAIN_SLACK_MS = 15_000;
+/** For one that is asked to leave, or leaves by itself. */
+const DRAIN_MS = 10_000;
 /** So little that a partition is dropped now and then. */
 const STATES_BYTES_MAX = 2_000;
 /** Nobody but the certificate looks into them, and there is none here. */
@@ -37,6 +40,8 @@ export interface WorkerNodeOptions extends WorkerMachineOptions {
   readonly store: (store: Store) => Store;
   readonly selfFenceTimeoutMs?: number;
   readonly beginsUnasked?: true;
+  /** Without it the worker stays until it is told to leave. */
+  readonly stay?: StayLimits;
   /** Undefined for a cluster without checkpoints of partitions. */
   readonly checkpoints: ((process: SimProcess) => CheckpointStore) | undefined;
 }
@@ -95,6 +100,9 @@ export class WorkerNode extends WorkerMachine {
         doubt: () => false,
         close: () => {},
       }),
+      stay: this.#options.stay,
+      onLeaving: () => this.preempt(DRAIN_MS),
+      onDrainAsked: () => this.preempt(DRAIN_MS),
       onFatal: (error) => this.died(process, error),
       onEnded: (error) => world.violate(error),
     }).then(

@@ -122,6 +122,18 @@ export function isSpent(fleet: Pick<Fleet, "row">): boolean {
   return state === "Spent" || state === "Deferred";
 }
 
+/** The latest moment in its rows. */
+export function latestOf({ allocations, launches, backlog }: Fleet): number {
+  const moments = [...allocations.values()].flatMap(({ row: { context } }) => [
+    ...[context.askedAtMs, context.launchedAtMs, context.queuedAtMs, context.bootedAtMs],
+    ...[context.joinedAtMs, context.endingAtMs, context.endedAtMs],
+  ]);
+  return moments.reduce<number>(
+    (latest, atMs) => Math.max(latest, atMs ?? 0),
+    Math.max(launches.sinceMs, backlog.sinceMs),
+  );
+}
+
 /** The settings with what a person has said since. */
 export function settingsOf({ settings, scale }: Pick<Fleet, "settings" | "scale">): FleetSettings {
   return scale === null ? settings : { ...settings, ...scale };

@@ -18,7 +18,16 @@ import { at, end, launch, moveFleet, writeAllocation, writeFleet } from "./books
 import { allowanceOf, spentMsOf } from "./budget.ts";
 import { itemMsOf, learnWork, slotsWanted } from "./demand.ts";
 import type { Demand } from "./demand.ts";
-import { accountOf, countsOf, fleetStateOf, isSpent, liveOf, newBooks, openFleet } from "./fleet.ts";
+import {
+  accountOf,
+  countsOf,
+  fleetStateOf,
+  isSpent,
+  latestOf,
+  liveOf,
+  newBooks,
+  openFleet,
+} from "./fleet.ts";
 import type { Fleet } from "./fleet.ts";
 import { followWorkers, onLaunched, onListed, onLog } from "./heard.ts";
 import { shownDetail, shownFleet, steerFleet } from "./operator.ts";
@@ -91,6 +100,11 @@ export class Fleets {
     const removed = this.all.filter(({ name }) => !settings.some((each) => each.name === name));
     for (const fleet of removed) fleet.isConfigured = false;
     this.#all = [...configured, ...removed];
+  }
+
+  /** The latest moment in the rows: a clock that is behind it would meter nothing until it had caught up. */
+  get latestMs(): number {
+    return Math.max(0, ...this.all.map(latestOf));
   }
 
   named(name: string): Fleet | undefined {

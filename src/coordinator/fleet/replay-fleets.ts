@@ -53,6 +53,9 @@ async function readAllocations(store: Store): Promise<Map<string, Allocation[]>>
     all.push(restored({ id, fleet, row, ...rest }));
     allocations.set(fleet, all);
   }
+  // Ids go by a wall clock, which may have been set back.
+  for (const all of allocations.values())
+    all.sort((one, other) => one.row.context.askedAtMs - other.row.context.askedAtMs);
   return allocations;
 }
 

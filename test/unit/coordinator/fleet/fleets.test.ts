@@ -467,6 +467,14 @@ describe("a fleet of the coordinator", () => {
     expect(endings()).to.deep.equal(before.filter((id) => id !== first));
   });
 
+  it("says the latest moment in its rows to the next leader, whose clock may be behind", async () => {
+    const rig = await working(1);
+    const [id = ""] = rig.live;
+    const { joinedAtMs } = rig.fleets.allocation(id)?.allocation.row.context ?? {};
+    await rig.restart();
+    expect(rig.fleets.latestMs).to.equal(joinedAtMs);
+  });
+
   it("takes up fleets that come, and drains one that goes by the provider that it had", async () => {
     const rig = await working(1);
     const [id = ""] = rig.live;
