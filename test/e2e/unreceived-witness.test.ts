@@ -15,10 +15,12 @@ import { authorityIn, writeCredentials } from "../support/real-authority.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { readRows, runUntil } from "../support/run-observer.ts";
 
-/** The example beats twice a second. */
+/** The example beats twice a second. What is waited for is the time after which such an item counts as lost. */
 const SETTINGS: Settings = {
   "liveness.heartbeat_interval": "500ms",
   "liveness.clock_skew_budget": "500ms",
+  "liveness.worker_self_fence_timeout": "4s",
+  "liveness.coordinator_failure_timeout": "5s",
 };
 const CALLER = new URL("./calling-worker-program.ts", import.meta.url).pathname;
 
