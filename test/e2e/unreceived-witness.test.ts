@@ -15,7 +15,7 @@ import { authorityIn, writeCredentials } from "../support/real-authority.ts";
 import type { RolloutProcess } from "../support/rollout-process.ts";
 import { readRows, runUntil } from "../support/run-observer.ts";
 
-/** The example beats twice a second. What is waited for is the time after which such an item counts as lost. */
+/** The example beats twice a second. The failure timeout is what is waited for. */
 const SETTINGS: Settings = {
   "liveness.heartbeat_interval": "500ms",
   "liveness.clock_skew_budget": "500ms",
